@@ -1,0 +1,17 @@
+// Which hosts a rule names: `mcp.example.com` exactly, or `*.example.com` for any depth below
+// example.com but never example.com itself. Rules and hosts are lower-case ASCII (punycode for
+// IDN), without trailing dot. Never matches an IP literal.
+
+export const HOST_RULE_PATTERN =
+  '^(\\*\\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$';
+
+/** True when `host` (as WHATWG URL gives it, no port) is named by `rule`. */
+export function hostRuleMatches(rule: string, host: string): boolean {
+  if (!rule.startsWith('*.')) return rule === host;
+  const suffix = rule.slice(1);
+  return host.length > suffix.length && host.endsWith(suffix) && !host.startsWith('.');
+}
+
+export function isHostListed(rules: readonly string[], host: string): boolean {
+  return rules.some((rule) => hostRuleMatches(rule, host));
+}
