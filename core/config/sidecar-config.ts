@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
-import { HOST_RULE_PATTERN, isHostListed } from '#core/egress/host-rule.ts';
+import { HOST_RULE_PATTERN, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
 
 import { limitsSchema } from './limits-schema.ts';
 import { checkRemoteUrl } from './remote-url.ts';
@@ -149,13 +149,13 @@ function* checkServers(config: SidecarConfig, rules: ConfigRules): Generator<Con
 /** The form, the host and the port of a configured URL; undefined when all are in order. */
 export function checkListedUrl(
   url: string,
-  egress: Pick<EgressConfig, 'allowedHosts' | 'allowedPorts'>,
+  egress: Pick<EgressConfig, 'allowedHosts' | 'allowedPorts' | 'inClusterExceptions'>,
   rules: ConfigRules,
 ): string | undefined {
   const verdict = checkRemoteUrl(url, rules);
   if (verdict.kind === 'bad') return verdict.message;
   if (!isHostListed(egress.allowedHosts, verdict.host)) return 'must have a host that egress.allowedHosts lists';
-  if (!egress.allowedPorts.includes(verdict.port)) return 'must have a port that egress.allowedPorts lists';
+  if (!isPortListed(egress, verdict.host, verdict.port)) return 'must have a port that egress.allowedPorts, or the in-cluster exception of its host, lists';
   return undefined;
 }
 

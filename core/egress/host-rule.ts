@@ -15,3 +15,15 @@ export function hostRuleMatches(rule: string, host: string): boolean {
 export function isHostListed(rules: readonly string[], host: string): boolean {
   return rules.some((rule) => hostRuleMatches(rule, host));
 }
+
+export interface PortRules {
+  readonly allowedPorts: readonly number[];
+  readonly inClusterExceptions: readonly { readonly host: string; readonly ports: readonly number[] }[];
+}
+
+/** A host with an in-cluster exception is reached on the exception's ports and on no others. */
+export function isPortListed(rules: PortRules, host: string, port: number): boolean {
+  const exceptions = rules.inClusterExceptions.filter((exception) => hostRuleMatches(exception.host, host));
+  if (exceptions.length === 0) return rules.allowedPorts.includes(port);
+  return exceptions.some((exception) => exception.ports.includes(port));
+}
