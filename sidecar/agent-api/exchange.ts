@@ -9,6 +9,8 @@ import type { TenantId, UserId } from '#core/identity/ids.ts';
 
 import type { CallRecord } from '../audit/call-record.ts';
 import type { AgentSession } from './agent-session.ts';
+import type { AnswerStream } from './answer-stream.ts';
+import type { StreamKeepAlive } from './stream-keep-alive.ts';
 
 /** modern: 2026-07-28 (stateless). legacy: 2025-11-25 and older (initialize, sessions). */
 export type Era = 'modern' | 'legacy';
@@ -44,6 +46,10 @@ export interface AgentExchange {
   /** Present for legacy requests after initialize. */
   readonly session: AgentSession | undefined;
   readonly record: CallRecord;
+  /** The listener's keeper of silent streams. */
+  readonly keepAlive: StreamKeepAlive;
+  /** The event stream that answers this exchange; set by startStream only. */
+  stream: AnswerStream | undefined;
   /** Runs once when the agent went away before the answer ended, or cancelled the request. */
   onCancelled(listener: () => void): void;
 }
