@@ -29,6 +29,11 @@ export const REMOTE_URL_MESSAGES = {
   'numeric-host': 'must name a host, not a number or an address (loopback addresses are accepted only by "fairlead dev")',
 } as const satisfies Record<RemoteUrlFault, string>;
 
+/** `localhost`, 127.x.y.z or `[::1]`, as a URL's host has it. */
+export function isLoopbackLiteral(host: string): boolean {
+  return LOOPBACK_LITERAL.test(host);
+}
+
 function bad(reason: RemoteUrlFault): RemoteUrlVerdict {
   return { kind: 'bad', reason, message: REMOTE_URL_MESSAGES[reason] };
 }
@@ -46,7 +51,7 @@ export function checkRemoteUrl(text: string, rules: RemoteUrlRules): RemoteUrlVe
   const port = portText === undefined ? (protocol === 'https:' ? 443 : 80) : Number(portText);
   if (port > 65_535) return bad('port');
   if (path.split('/').some((segment) => segment === '.' || segment === '..')) return bad('dot-segments');
-  const isLoopback = LOOPBACK_LITERAL.test(host);
+  const isLoopback = isLoopbackLiteral(host);
   const isDevelopmentUrl = rules.development && isLoopback && portText !== undefined;
   if (protocol === 'http:' && !isDevelopmentUrl) return bad('plain-http');
   // The last label decides how the WHATWG parser reads the host: all digits or 0x… is an IPv4 number.

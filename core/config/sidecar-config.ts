@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
-import { HOST_RULE_PATTERN, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
+import { HOST_RULE_MESSAGES, HOST_RULE_PATTERN, hostRuleFault, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
 
 import { limitsSchema } from './limits-schema.ts';
 import { checkRemoteUrl } from './remote-url.ts';
@@ -84,7 +84,8 @@ export const serverConfigSchema = z.object({
   priority: z.int().min(-1000).max(1000),
 });
 
-const configSchema = z.object({
+/** Published as docs/schemas/sidecar-config.json. */
+export const sidecarConfigSchema = z.object({
   version: z.literal(CONFIG_VERSION),
   revision: z.string().regex(/^[0-9a-f]{64}$/),
   requires: z.array(z.string().max(128)).max(64),
@@ -99,7 +100,7 @@ const configSchema = z.object({
   telemetry: z.object({ logLevel: z.enum(['debug', 'info', 'warn', 'error']) }),
 });
 
-export type SidecarConfig = z.infer<typeof configSchema>;
+export type SidecarConfig = z.infer<typeof sidecarConfigSchema>;
 export type ServerConfig = z.infer<typeof serverConfigSchema>;
 export type EgressConfig = ServerConfig['egress'];
 export type SidecarConfigBody = Omit<SidecarConfig, 'revision'>;
@@ -122,7 +123,7 @@ export interface ConfigRules {
 
 /** Judges a parsed config file. Sizes, forms, hosts, references between fields, revision. */
 export function checkSidecarConfig(input: unknown, rules: ConfigRules): ConfigVerdict {
-  const parsed = configSchema.safeParse(input);
+  const parsed = sidecarConfigSchema.safeParse(input);
   if (!parsed.success) {
     return { kind: 'invalid', issues: parsed.error.issues.map((issue) => ({ path: formatPath(issue.path), message: issue.message })) };
   }
@@ -139,10 +140,20 @@ function* checkServers(config: SidecarConfig, rules: ConfigRules): Generator<Con
     const at = `servers[${index}]`;
     if (seen.has(server.alias)) yield { path: `${at}.alias`, message: `alias ${JSON.stringify(server.alias)} is used twice` };
     seen.add(server.alias);
+    yield* checkHostRules(server.egress, `${at}.egress`, rules);
     for (const field of ['endpoint', 'resource'] as const) {
       const message = checkListedUrl(server[field], server.egress, rules);
       if (message !== undefined) yield { path: `${at}.${field}`, message };
     }
+  }
+}
+
+function* checkHostRules(egress: EgressConfig, at: string, rules: ConfigRules): Generator<ConfigIssue> {
+  const listed = egress.allowedHosts.map((host, index) => ({ host, path: `${at}.allowedHosts[${index}]` }));
+  const excepted = egress.inClusterExceptions.map(({ host }, index) => ({ host, path: `${at}.inClusterExceptions[${index}].host` }));
+  for (const { host, path } of [...listed, ...excepted]) {
+    const fault = hostRuleFault(host, rules);
+    if (fault !== undefined) yield { path, message: HOST_RULE_MESSAGES[fault] };
   }
 }
 
