@@ -71,7 +71,6 @@ export const KIND_DEFINITIONS: Readonly<Record<Kind, KindDefinition>> = {
     columns: [
       { name: 'User', type: 'string', jsonPath: '.spec.user.static.id', description: 'Account of everyone who reaches the pod.' },
       ...readyColumns,
-      { name: 'Servers', type: 'string', jsonPath: '.spec.servers[*].name', description: 'Servers that the workload may use.', priority: 1 },
       { name: 'Revision', type: 'string', jsonPath: '.status.configRevision', description: 'Revision of the rendered config.', priority: 1 },
       ageColumn,
     ],

@@ -10,8 +10,8 @@ import type { ListKind, Rule } from './rule.ts';
 
 export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$';
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
-const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$';
-const LABEL_KEY_PATTERN =
+export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$';
+export const LABEL_KEY_PATTERN =
   '^([a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$';
 
 export interface TextBounds {
@@ -25,7 +25,7 @@ export interface TextBounds {
 export function text(description: string, bounds: TextBounds): z.ZodString {
   const { max, min = 1, pattern, hint } = bounds;
   const base = z.string().min(min).max(max);
-  const schema = pattern === undefined ? base : base.regex(new RegExp(pattern));
+  const schema = pattern === undefined ? base : base.regex(new RegExp(pattern), hint ?? `must match ${pattern}`);
   return schema.meta(hint === undefined ? { description } : { description, patternHint: hint });
 }
 

@@ -79,14 +79,15 @@ const specFields = object('What the platform team says about a remote MCP server
   suspend: flag('Takes the server out of every binding without deleting anything.').default(false),
   protocol: protocol.prefault({}),
   egress: egressSchema,
-  authorization: authorizationSchema.prefault({}),
+  // The API server runs the rules on the default as written: it must hold what they read.
+  authorization: authorizationSchema.prefault({ type: 'None' }),
   tools,
   limits: serverLimitsSchema.prefault({}),
   cache: object('How long lists of tools are kept.', {
     defaultTtl: duration('For lists whose answer names no time.', { min: '0s', max: '8760h' }).default('1h'),
   }).prefault({}),
   priority: int('Order among servers that offer the same tool: the highest first.', -1000, 1000).default(0),
-  allowedNamespaces: allowedNamespaces.prefault({}),
+  allowedNamespaces: allowedNamespaces.prefault({ from: 'Same' }),
 });
 
 export const mcpServerSpecSchema = withRules(specFields, [

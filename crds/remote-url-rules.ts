@@ -15,7 +15,10 @@ import { celRaw, withRules } from './rule.ts';
 import type { Rule } from './rule.ts';
 
 /** A last label of digits, or 0x and hex digits, makes the WHATWG parser read an IPv4 address. */
-const NUMERIC_HOST = '(^|[.])([0-9]+|0x[0-9a-f]*)$';
+const NUMERIC_LABEL = '([0-9]+|0x[0-9a-f]*)';
+const NUMERIC_HOST = `(^|[.])${NUMERIC_LABEL}$`;
+/** On the whole URL: the API server can't bound the length of url().getHostname(). */
+const NUMERIC_URL = `^https?://(\\[|([^/]*[.])?${NUMERIC_LABEL}(:[0-9]+)?(/|$))`;
 
 /** The CEL twin of each fault that core/config/remote-url.ts tells apart. */
 const URL_CEL: Readonly<Record<RemoteUrlFault, string>> = {
@@ -23,7 +26,7 @@ const URL_CEL: Readonly<Record<RemoteUrlFault, string>> = {
   port: "!isURL(self) || url(self).getPort() == '' || int(url(self).getPort()) <= 65535",
   'dot-segments': `!self.matches(${celRaw('/[.][.]?(/|$)')})`,
   'plain-http': "!self.startsWith('http://')",
-  'numeric-host': `!isURL(self) || !(url(self).getHostname().contains(':') || url(self).getHostname().matches(${celRaw(NUMERIC_HOST)}))`,
+  'numeric-host': `!self.matches(${celRaw(NUMERIC_URL)})`,
 };
 
 const urlRules: readonly Rule<string>[] = (Object.keys(URL_CEL) as RemoteUrlFault[]).map((fault) => ({
