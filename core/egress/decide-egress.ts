@@ -1,0 +1,122 @@
+// The two questions of egress, pure: may this URL be asked for at all, and may this address be
+// dialled for that host. Both answer for one immutable policy. The address question is asked for
+// literals, for every address that a resolver returns, and for the peer of an open socket.
+
+import { BlockList, isIP } from 'node:net';
+
+import { classifyAddress, NEVER_REACHABLE, plainAddress } from './classify-address.ts';
+import type { DenyReason, EgressVerdict, EgressPolicy, EgressStage, InClusterException } from './egress-policy.ts';
+import { hostRuleMatches, isHostListed, isPortListed } from './host-rule.ts';
+import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
+
+const ALLOW: EgressVerdict = { kind: 'allow' };
+const LOOPBACK_IPV4 = /^127\.\d+\.\d+\.\d+$/;
+/** Names that only a private resolver answers; a policy of `*` means public names. */
+const INTERNAL_NAME = /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|svc|home\.arpa)$/;
+
+export interface AddressQuestion {
+  /** As in the URL, brackets of an IPv6 literal removed. */
+  readonly host: string;
+  readonly port: number;
+  readonly address: string;
+  readonly stage: EgressStage;
+}
+
+/** Judges a parsed URL: scheme, user information, host, port; and the address when it is a literal. */
+export function decideUrl(policy: EgressPolicy, url: URL): EgressVerdict {
+  const host = bareHost(url);
+  const isLoopback = policy.development && isLoopbackHost(host);
+  const formFault = urlFormFault(url, isLoopback);
+  if (formFault !== undefined) return deny('url-policy', formFault);
+  const hostFault = hostFaultOf(policy, host, isLoopback);
+  if (hostFault !== undefined) return deny('url-policy', hostFault);
+  const port = portOf(url);
+  if (!isLoopback && !isPortListed(policy, host, port)) return deny('url-policy', 'port-not-listed');
+  if (isIP(host) === 0) return ALLOW;
+  return decideAddress(policy, { host, port, address: host, stage: 'ip-literal' });
+}
+
+function urlFormFault(url: URL, isLoopback: boolean): DenyReason | undefined {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'scheme';
+  if (url.username !== '' || url.password !== '') return 'user-information';
+  if (url.protocol === 'http:' && !isLoopback) return 'plain-http';
+  if (url.hostname === '' || url.hostname.endsWith('.')) return 'trailing-dot';
+  return undefined;
+}
+
+function hostFaultOf(policy: EgressPolicy, host: string, isLoopback: boolean): DenyReason | undefined {
+  const isAnyListed = policy.allowedHosts.includes('*');
+  if (isIP(host) !== 0 && !isLoopback && policy.allowIpLiterals !== true) return 'ip-literal';
+  if (!isAnyListed) return isHostListed(policy.allowedHosts, host) ? undefined : 'host-not-listed';
+  if (isLoopback || isIP(host) !== 0) return undefined;
+  return host.includes('.') && !INTERNAL_NAME.test(host) ? undefined : 'internal-name';
+}
+
+/** Judges one address for one host. In doubt the answer is deny. */
+export function decideAddress(policy: EgressPolicy, question: AddressQuestion): EgressVerdict {
+  const { host, port, address, stage } = question;
+  const verdict = classifyAddress(address);
+  if (policy.development && isLoopbackHost(host)) {
+    const isLoopback = verdict.kind === 'special' && verdict.range === 'loopback';
+    return isLoopback ? ALLOW : deny(stage, 'not-loopback');
+  }
+  const exceptions = policy.inClusterExceptions.filter((exception) => hostRuleMatches(exception.host, host));
+  if (exceptions.length > 0) return decideExceptionAddress(exceptions, question);
+  const embedded = embeddedIpv4(policy, address);
+  if (embedded === 'malformed') return deny(stage, 'special-address', 'nat64-malformed');
+  const judged = embedded === undefined ? verdict : classifyAddress(embedded);
+  if (judged.kind === 'special') return deny(stage, 'special-address', judged.range);
+  if (port < 1) return deny(stage, 'port-not-listed');
+  return ALLOW;
+}
+
+/** A host with an exception is pinned to its CIDRs and ports: no other address, not even a public one. */
+function decideExceptionAddress(exceptions: readonly InClusterException[], question: AddressQuestion): EgressVerdict {
+  const { port, stage } = question;
+  const address = plainAddress(question.address);
+  const verdict = classifyAddress(address);
+  if (verdict.kind === 'special' && NEVER_REACHABLE.has(verdict.range)) return deny(stage, 'special-address', verdict.range);
+  const isInside = exceptions.some(({ ports, cidrs }) => ports.includes(port) && isInCidrs(cidrs, address));
+  return isInside ? ALLOW : deny(stage, 'outside-exception');
+}
+
+function isInCidrs(cidrs: readonly string[], address: string): boolean {
+  const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+  // An IPv6 subnet that covers ::ffff:0:0/96 would match every IPv4 address: families never mix.
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = '', length = ''] = cidr.split('/');
+    const cidrFamily = isIP(network) === 4 ? 'ipv4' : 'ipv6';
+    if (cidrFamily === family) list.addSubnet(network, Number(length), family);
+  }
+  return list.check(address, family);
+}
+
+function embeddedIpv4(policy: EgressPolicy, address: string): string | 'malformed' | undefined {
+  const groups = policy.nat64Prefixes === undefined ? undefined : ipv6Groups(address);
+  if (groups === undefined) return undefined;
+  for (const prefix of policy.nat64Prefixes ?? []) {
+    const embedded = nat64Ipv4(groups, prefix);
+    if (embedded !== 'outside') return embedded;
+  }
+  return undefined;
+}
+
+function deny(stage: EgressStage, reason: DenyReason, detail?: string): EgressVerdict {
+  return detail === undefined ? { kind: 'deny', stage, reason } : { kind: 'deny', stage, reason, detail };
+}
+
+/** `localhost`, 127.0.0.0/8 or ::1 as written in a URL; `localhost.` and mapped forms are not. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (LOOPBACK_IPV4.test(host) && isIP(host) === 4);
+}
+
+/** Host of a URL without the brackets of an IPv6 literal. */
+export function bareHost(url: URL): string {
+  return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
+}
+
+export function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port);
+  return url.protocol === 'https:' ? 443 : 80;
+}

@@ -1,0 +1,196 @@
+// The one door to remote servers: keep-alive connections to one origin under one immutable
+// policy. A pool belongs to one partition; sockets, TLS sessions and verdicts are never shared.
+// It never follows a redirect, never retries, never reads proxy settings from the environment.
+// The URL is judged when the pool is made and, with the request's own parts, on every dispatch: a
+// kept-alive socket skips lookup and connect, so a check that lives only there would be no check.
+// A changed policy is a new pool: close() lets the old one finish, destroy() ends it at once.
+
+import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+
+import { systemClock } from '#core/clock.ts';
+import type { Clock } from '#core/clock.ts';
+import { FairleadError } from '#core/errors.ts';
+import { bareHost, decideUrl, portOf } from './decide-egress.ts';
+import { EgressError } from './egress-error.ts';
+import type { DenyReason, EgressDecision, EgressPolicy, EgressStage, EgressVerdict, OnEgressDecision } from './egress-policy.ts';
+import { createGuardedConnector } from './guarded-connector.ts';
+import type { ResolveHost } from './pinned-lookup.ts';
+
+export type { EgressDecision, ResolveHost };
+
+export interface GuardedPoolOptions {
+  /** `https://host[:port]`; a path is ignored. */
+  readonly origin: string;
+  readonly policy: EgressPolicy;
+  /** Sockets at once; requests beyond wait in the pool's queue. */
+  readonly connections: number;
+  readonly keepAliveMs: number;
+  /** DNS + TCP + TLS. */
+  readonly connectTimeoutMs: number;
+  /** From the end of the request to the headers of the answer; absent = the caller's own deadline only. */
+  readonly headersTimeoutMs?: number | undefined;
+  /** Legal silence within a body; absent = the caller's own deadline only. */
+  readonly bodyTimeoutMs?: number | undefined;
+  /** PEM certificates, trusted besides the default roots. */
+  readonly caBundle?: string | undefined;
+  /** One record per connection and per refused request; the only place that names addresses. */
+  readonly onDecision?: OnEgressDecision | undefined;
+  /** In place of dns.lookup, for tests. */
+  readonly resolve?: ResolveHost | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export interface GuardedPoolStats {
+  /** Open sockets. */
+  readonly connected: number;
+  /** Open sockets without a request. */
+  readonly free: number;
+  /** Requests that wait for a socket, those in the pool's queue included. */
+  readonly pending: number;
+  readonly running: number;
+  readonly queued: number;
+}
+
+export interface GuardedPool extends AsyncDisposable {
+  readonly origin: string;
+  /**
+   * undici's dispatch. Errors, refusals included, arrive at `onResponseError`, never as a throw;
+   * until `onRequestStart` has run nothing was written.
+   */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
+  /** undici's request, for control-plane exchanges; the caller reads or dumps the body. */
+  request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>;
+  stats(): GuardedPoolStats;
+  /** Lets requests in flight finish; new ones fail as not sent. */
+  close(): Promise<void>;
+  /** Ends requests in flight with `error` at once. */
+  destroy(error?: Error): Promise<void>;
+}
+
+/** Makes a pool; opens nothing. A denied origin makes a pool that refuses every request. */
+export function createGuardedPool(options: GuardedPoolOptions): GuardedPool {
+  return new UndiciGuardedPool(options);
+}
+
+class UndiciGuardedPool implements GuardedPool {
+  readonly origin: string;
+  readonly #host: string;
+  readonly #port: number;
+  readonly #urlVerdict: EgressVerdict;
+  readonly #onDecision: OnEgressDecision;
+  readonly #pool: Pool;
+
+  constructor(options: GuardedPoolOptions) {
+    const url = new URL(options.origin);
+    this.origin = url.origin;
+    this.#host = bareHost(url);
+    this.#port = portOf(url);
+    this.#urlVerdict = decideUrl(options.policy, url);
+    this.#onDecision = options.onDecision ?? (() => {});
+    this.#pool = createUndiciPool(url, options, { host: this.#host, port: this.#port, onDecision: this.#onDecision });
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const refusal = this.#refuse(options);
+    if (refusal === undefined) return this.#pool.dispatch(options, handler);
+    queueMicrotask(() => handler.onResponseError?.(REFUSED_CONTROLLER, refusal));
+    return true;
+  }
+
+  async request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+    const refusal = this.#refuse(options);
+    if (refusal !== undefined) throw refusal;
+    return this.#pool.request(options);
+  }
+
+  stats(): GuardedPoolStats {
+    const { connected, free, pending, running, queued } = this.#pool.stats;
+    return { connected, free, pending, running, queued };
+  }
+
+  close(): Promise<void> {
+    return this.#pool.closed || this.#pool.destroyed ? Promise.resolve() : this.#pool.close();
+  }
+
+  destroy(error?: Error): Promise<void> {
+    // An EgressError says "not sent", which is not known of requests in flight.
+    const reason = error instanceof EgressError ? new FairleadError(error.code, { cause: error.cause }) : error;
+    return this.#pool.destroy(reason ?? null);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  /** On every request, kept-alive sockets included; allocates nothing unless it refuses. */
+  #refuse(options: Dispatcher.DispatchOptions): EgressError | undefined {
+    if (this.#urlVerdict.kind === 'deny') return this.#denied(this.#urlVerdict.stage, this.#urlVerdict.reason);
+    if (options.origin !== undefined && options.origin !== this.origin) return this.#denied('request', 'other-origin');
+    if (options.path.charCodeAt(0) !== SLASH || options.method === 'CONNECT' || options.upgrade) {
+      return this.#denied('request', 'request-form');
+    }
+    return hasHostHeader(options.headers) ? this.#denied('request', 'host-header') : undefined;
+  }
+
+  #denied(stage: EgressStage, reason: DenyReason): EgressError {
+    this.#onDecision({ verdict: 'deny', stage, reason, host: this.#host, port: this.#port });
+    return new EgressError('EGRESS_DENIED', { stage, reason });
+  }
+}
+
+const SLASH = 0x2f;
+
+interface PoolTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly onDecision: OnEgressDecision;
+}
+
+function createUndiciPool(url: URL, options: GuardedPoolOptions, target: PoolTarget): Pool {
+  const connect = createGuardedConnector({
+    ...target,
+    policy: options.policy,
+    connectTimeoutMs: options.connectTimeoutMs,
+    caBundle: options.caBundle,
+    clock: options.clock ?? systemClock,
+    resolve: options.resolve,
+  });
+  return new Pool(url.origin, {
+    connect,
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: options.keepAliveMs,
+    keepAliveMaxTimeout: options.keepAliveMs,
+    headersTimeout: options.headersTimeoutMs ?? 0,
+    bodyTimeout: options.bodyTimeoutMs ?? 0,
+  });
+}
+
+/** A `host` header would reach another virtual server behind the judged address. */
+function hasHostHeader(headers: Dispatcher.DispatchOptions['headers']): boolean {
+  if (headers === undefined || headers === null) return false;
+  if (Array.isArray(headers)) {
+    for (let index = 0; index < headers.length; index += 2) {
+      if (isHostName(headers[index])) return true;
+    }
+    return false;
+  }
+  if (Symbol.iterator in headers) return [...headers].some(([name]) => isHostName(name));
+  return Object.keys(headers).some(isHostName);
+}
+
+function isHostName(name: unknown): boolean {
+  return typeof name === 'string' && name.length === 4 && name.toLowerCase() === 'host';
+}
+
+/** For handlers of refused requests: nothing was started, so nothing can be aborted or paused. */
+const REFUSED_CONTROLLER: Dispatcher.DispatchController = {
+  aborted: true,
+  paused: false,
+  reason: null,
+  abort() {},
+  pause() {},
+  resume() {},
+};

@@ -1,0 +1,102 @@
+// Counters and histograms for the path of a call: increments on plain numbers, no label hashing,
+// no allocation; prom-client sees them only when it is scraped. A family holds at most `maxKeys`
+// keys (server aliases, say); later ones share the key `other`, and a key that is removed takes
+// its series along, so that neither churn nor hostile names can grow a scrape.
+
+import type { Registry } from 'prom-client';
+
+export const OTHER_KEY = 'other';
+
+export interface Sample {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** What a registry of prom-client asks of a metric when it is scraped. */
+export interface ScrapedMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly samples: () => readonly Sample[];
+}
+
+export function registerScraped(registry: Registry, metric: ScrapedMetric): void {
+  const { name, help, type } = metric;
+  const scraped = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    collect: () => {},
+    reset: () => {},
+    get: async () => ({ name, help, type, values: metric.samples(), aggregator: 'sum' }),
+  };
+  // prom-client's type wants its own classes; its registry uses these members only.
+  registry.registerMetric(scraped as unknown as Parameters<Registry['registerMetric']>[0]);
+}
+
+/** Upper bounds in seconds: local calls take milliseconds, agents' tools up to minutes. */
+export const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
+
+export class DurationHistogram {
+  readonly #counts = new Float64Array(DURATION_BUCKETS.length + 1);
+  #sum = 0;
+  #count = 0;
+
+  observeMs(ms: number): void {
+    const seconds = ms > 0 ? ms / 1000 : 0;
+    let index = 0;
+    while (index < DURATION_BUCKETS.length && seconds > (DURATION_BUCKETS[index] ?? Infinity)) index += 1;
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#sum += seconds;
+    this.#count += 1;
+  }
+
+  samples(name: string, labels: Readonly<Record<string, string>>): Sample[] {
+    const samples: Sample[] = [];
+    let cumulative = 0;
+    for (const [index, bound] of DURATION_BUCKETS.entries()) {
+      cumulative += this.#counts[index] ?? 0;
+      samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le: bound }, value: cumulative });
+    }
+    samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: this.#count });
+    samples.push({ metricName: `${name}_sum`, labels, value: this.#sum });
+    samples.push({ metricName: `${name}_count`, labels, value: this.#count });
+    return samples;
+  }
+}
+
+/** A bounded map from key to series; `get` is the hot path. */
+export class SeriesFamily<Series> {
+  readonly #make: () => Series;
+  readonly #maxKeys: number;
+  readonly #byKey = new Map<string, Series>();
+
+  constructor(maxKeys: number, make: () => Series) {
+    this.#maxKeys = maxKeys;
+    this.#make = make;
+  }
+
+  get(key: string): Series {
+    return this.#byKey.get(key) ?? this.#add(key);
+  }
+
+  remove(key: string): void {
+    if (key !== OTHER_KEY) this.#byKey.delete(key);
+  }
+
+  entries(): IterableIterator<[string, Series]> {
+    return this.#byKey.entries();
+  }
+
+  #add(key: string): Series {
+    const isFull = this.#byKey.size >= this.#maxKeys;
+    const name = isFull ? OTHER_KEY : key;
+    const known = this.#byKey.get(name);
+    if (known !== undefined) return known;
+    const series = this.#make();
+    this.#byKey.set(name, series);
+    return series;
+  }
+}
