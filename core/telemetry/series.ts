@@ -1,7 +1,6 @@
 // Counters and histograms for the path of a call: increments on plain numbers, no label hashing,
-// no allocation; prom-client sees them only when it is scraped. A family holds at most `maxKeys`
-// keys (server aliases, say); later ones share the key `other`, and a key that is removed takes
-// its series along, so that neither churn nor hostile names can grow a scrape.
+// no allocation; prom-client sees them only when it is scraped. Keys (server aliases, say) are
+// bounded and go when their server goes, so that neither churn nor hostile names grow a scrape.
 
 import type { Registry } from 'prom-client';
 
@@ -67,36 +66,40 @@ export class DurationHistogram {
   }
 }
 
-/** A bounded map from key to series; `get` is the hot path. */
+/**
+ * Series by key. Only announced keys get a series of their own, at most `maxKeys`; all others
+ * share `other`. A key that is no longer announced takes its series along, and a late call of it
+ * does not bring the series back.
+ */
 export class SeriesFamily<Series> {
   readonly #make: () => Series;
   readonly #maxKeys: number;
   readonly #byKey = new Map<string, Series>();
+  #other: Series | undefined;
 
   constructor(maxKeys: number, make: () => Series) {
     this.#maxKeys = maxKeys;
     this.#make = make;
   }
 
+  announce(keys: readonly string[]): void {
+    const kept = new Set(keys.slice(0, this.#maxKeys));
+    for (const key of this.#byKey.keys()) {
+      if (!kept.has(key)) this.#byKey.delete(key);
+    }
+    for (const key of kept) {
+      if (!this.#byKey.has(key)) this.#byKey.set(key, this.#make());
+    }
+  }
+
   get(key: string): Series {
-    return this.#byKey.get(key) ?? this.#add(key);
+    const series = this.#byKey.get(key);
+    if (series !== undefined) return series;
+    this.#other ??= this.#make();
+    return this.#other;
   }
 
-  remove(key: string): void {
-    if (key !== OTHER_KEY) this.#byKey.delete(key);
-  }
-
-  entries(): IterableIterator<[string, Series]> {
-    return this.#byKey.entries();
-  }
-
-  #add(key: string): Series {
-    const isFull = this.#byKey.size >= this.#maxKeys;
-    const name = isFull ? OTHER_KEY : key;
-    const known = this.#byKey.get(name);
-    if (known !== undefined) return known;
-    const series = this.#make();
-    this.#byKey.set(name, series);
-    return series;
+  entries(): readonly (readonly [string, Series])[] {
+    return this.#other === undefined ? [...this.#byKey] : [...this.#byKey, [OTHER_KEY, this.#other]];
   }
 }

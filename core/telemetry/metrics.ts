@@ -1,0 +1,228 @@
+// The sidecar's metrics. One method per event; the path of a call touches plain numbers only.
+// Labels are server aliases (bounded by the configuration) and closed sets of words: never a
+// tenant, a user, a session, a tool or an address. Names and meanings: docs/metrics.md, held by a
+// test.
+
+import type { Registry } from 'prom-client';
+
+import type { EgressDecision } from '#core/egress/egress-policy.ts';
+
+import { DurationHistogram, registerScraped, SeriesFamily } from './series.ts';
+import type { Sample, ScrapedMetric } from './series.ts';
+
+/** A binding has at most 64 servers. */
+const MAX_SERVERS = 64;
+/** verdict x stage x reason is a closed set far below this; the cap holds if it ever is not. */
+const MAX_WORD_SERIES = 256;
+
+export interface FinishedCall {
+  readonly alias: string;
+  readonly resultClass: string;
+  readonly durationMs: number;
+  readonly queueWaitMs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+}
+
+export type ReloadOutcome = 'applied' | 'unchanged' | 'rejected' | 'unreadable';
+export type RefreshOutcome = 'changed' | 'unchanged' | 'failed';
+
+export interface SidecarMetrics {
+  /** The servers of the configuration in force; the series of all others go. */
+  serversAnnounced(aliases: readonly string[]): void;
+  callStarted(alias: string): void;
+  /** Also for a call that was refused before `callStarted`: then `wasStarted` is false. */
+  callFinished(call: FinishedCall, wasStarted?: boolean): void;
+  egressDecided(decision: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>): void;
+  configReloaded(outcome: ReloadOutcome, atMs: number): void;
+  /** The revision in force. */
+  configInForce(revision: string): void;
+  sessionsChanged(side: 'agent' | 'upstream', count: number): void;
+  catalogRefreshed(alias: string, outcome: RefreshOutcome, toolCount: number): void;
+  drainStarted(): void;
+}
+
+class ServerSeries {
+  inFlight = 0;
+  tools = 0;
+  isAvailable = 0;
+  requestBytes = 0;
+  responseBytes = 0;
+  readonly results = new Map<string, number>();
+  readonly refreshes = new Map<RefreshOutcome, number>();
+  readonly duration = new DurationHistogram();
+  readonly queueWait = new DurationHistogram();
+}
+
+interface GlobalSeries {
+  readonly egress: Map<string, { readonly labels: Readonly<Record<string, string>>; count: number }>;
+  readonly reloads: Map<ReloadOutcome, number>;
+  readonly sessions: Map<'agent' | 'upstream', number>;
+  lastReloadMs: number;
+  isLastReloadGood: boolean;
+  revision: string;
+  isDraining: boolean;
+}
+
+export function createSidecarMetrics(registry: Registry): SidecarMetrics {
+  const servers = new SeriesFamily(MAX_SERVERS, () => new ServerSeries());
+  const global: GlobalSeries = {
+    egress: new Map(),
+    reloads: new Map(),
+    sessions: new Map(),
+    lastReloadMs: 0,
+    isLastReloadGood: false,
+    revision: '',
+    isDraining: false,
+  };
+  for (const metric of [...serverMetrics(servers), ...globalMetrics(global)]) registerScraped(registry, metric);
+  return {
+    serversAnnounced: (aliases) => servers.announce(aliases),
+    callStarted: (alias) => {
+      servers.get(alias).inFlight += 1;
+    },
+    callFinished: (call, wasStarted = true) => countCall(servers.get(call.alias), call, wasStarted),
+    egressDecided: (decision) => countEgress(global, decision),
+    configReloaded(outcome, atMs) {
+      increment(global.reloads, outcome);
+      global.lastReloadMs = atMs;
+      global.isLastReloadGood = outcome === 'applied' || outcome === 'unchanged';
+    },
+    configInForce: (revision) => {
+      global.revision = revision;
+    },
+    sessionsChanged: (side, count) => void global.sessions.set(side, count),
+    catalogRefreshed(alias, outcome, toolCount) {
+      const series = servers.get(alias);
+      increment(series.refreshes, outcome);
+      series.isAvailable = outcome === 'failed' ? 0 : 1;
+      if (outcome !== 'failed') series.tools = toolCount;
+    },
+    drainStarted: () => {
+      global.isDraining = true;
+    },
+  };
+}
+
+function countCall(series: ServerSeries, call: FinishedCall, wasStarted: boolean): void {
+  // A server that was removed and announced again has a new series; it never goes below zero.
+  if (wasStarted && series.inFlight > 0) series.inFlight -= 1;
+  increment(series.results, call.resultClass);
+  series.duration.observeMs(call.durationMs);
+  series.queueWait.observeMs(call.queueWaitMs);
+  series.requestBytes += call.requestBytes;
+  series.responseBytes += call.responseBytes;
+}
+
+function countEgress({ egress }: GlobalSeries, { verdict, stage, reason }: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>): void {
+  const key = `${verdict} ${stage} ${reason}`;
+  const known = egress.get(key);
+  if (known !== undefined) known.count += 1;
+  else if (egress.size < MAX_WORD_SERIES) egress.set(key, { labels: { verdict, stage, reason }, count: 1 });
+}
+
+function increment<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function serverMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
+  const perServer = (sample: (series: ServerSeries, labels: { readonly server: string }) => readonly Sample[]) => () =>
+    servers.entries().flatMap(([server, series]) => [...sample(series, { server })]);
+  const duration = 'fairlead_call_duration_seconds';
+  const queueWait = 'fairlead_call_queue_wait_seconds';
+  return [
+    {
+      name: 'fairlead_calls_total',
+      help: 'Requests answered, refused and failed ones included, by server and result class.',
+      type: 'counter',
+      samples: perServer((series, labels) => countsOf(series.results, 'result_class', labels)),
+    },
+    {
+      name: duration,
+      help: 'Time from the whole request to the end of the answer, in seconds.',
+      type: 'histogram',
+      samples: perServer((series, labels) => series.duration.samples(duration, labels)),
+    },
+    {
+      name: queueWait,
+      help: 'Time that a call waited for a permit, in seconds.',
+      type: 'histogram',
+      samples: perServer((series, labels) => series.queueWait.samples(queueWait, labels)),
+    },
+    {
+      name: 'fairlead_calls_in_flight',
+      help: 'Calls that have begun and are not yet answered.',
+      type: 'gauge',
+      samples: perServer((series, labels) => [{ labels, value: series.inFlight }]),
+    },
+    {
+      name: 'fairlead_call_bytes_total',
+      help: 'Bytes of request bodies and of answers.',
+      type: 'counter',
+      samples: perServer((series, labels) => [
+        { labels: { ...labels, direction: 'request' }, value: series.requestBytes },
+        { labels: { ...labels, direction: 'response' }, value: series.responseBytes },
+      ]),
+    },
+    {
+      name: 'fairlead_catalog_tools',
+      help: 'Tools of a server in the current catalog.',
+      type: 'gauge',
+      samples: perServer((series, labels) => [{ labels, value: series.tools }]),
+    },
+    {
+      name: 'fairlead_catalog_refreshes_total',
+      help: 'Reads of a server\'s tool list, by outcome.',
+      type: 'counter',
+      samples: perServer((series, labels) => countsOf(series.refreshes, 'outcome', labels)),
+    },
+    {
+      name: 'fairlead_server_available',
+      help: '1 when the last read of the server\'s tool list succeeded, else 0.',
+      type: 'gauge',
+      samples: perServer((series, labels) => [{ labels, value: series.isAvailable }]),
+    },
+  ];
+}
+
+function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
+  const one = (name: string, help: string, read: () => number): ScrapedMetric => ({
+    name,
+    help,
+    type: 'gauge',
+    samples: () => [{ labels: {}, value: read() }],
+  });
+  return [
+    {
+      name: 'fairlead_egress_decisions_total',
+      help: 'Egress decisions, one per connection and per refused request.',
+      type: 'counter',
+      samples: () => [...global.egress.values()].map(({ labels, count }) => ({ labels, value: count })),
+    },
+    {
+      name: 'fairlead_config_reloads_total',
+      help: 'Reads of a changed configuration, by outcome.',
+      type: 'counter',
+      samples: () => countsOf(global.reloads, 'outcome', {}),
+    },
+    {
+      name: 'fairlead_config_info',
+      help: 'Always 1; the revision in force is a label.',
+      type: 'gauge',
+      samples: () => (global.revision === '' ? [] : [{ labels: { revision: global.revision }, value: 1 }]),
+    },
+    one('fairlead_config_last_reload_successful', '1 when the last read of the configuration was good, else 0.', () => Number(global.isLastReloadGood)),
+    one('fairlead_config_last_reload_timestamp_seconds', 'When the configuration was last read, in seconds since the Unix epoch.', () => global.lastReloadMs / 1000),
+    {
+      name: 'fairlead_sessions',
+      help: 'Open legacy sessions, with agents and with servers.',
+      type: 'gauge',
+      samples: () => countsOf(global.sessions, 'side', {}),
+    },
+    one('fairlead_draining', '1 while the process finishes its last calls, else 0.', () => Number(global.isDraining)),
+  ];
+}
+
+function countsOf(counts: ReadonlyMap<string, number>, label: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
+  return [...counts].map(([word, value]) => ({ labels: { ...labels, [label]: word }, value }));
+}
