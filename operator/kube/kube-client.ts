@@ -94,7 +94,12 @@ export class KubeClient implements KubeReader, AsyncDisposable {
   readonly #gate: WriteGate;
   readonly #isUrgent: boolean;
 
-  private constructor(parts: { connection: KubeConnection; transport: KubeTransport; gate: WriteGate; isUrgent: boolean }) {
+  private constructor(parts: {
+    connection: KubeConnection;
+    transport: KubeTransport;
+    gate: WriteGate;
+    isUrgent: boolean;
+  }) {
     this.#connection = parts.connection;
     this.#transport = parts.transport;
     this.#gate = parts.gate;
@@ -104,9 +109,15 @@ export class KubeClient implements KubeReader, AsyncDisposable {
   /** Reads the configuration; the first connection is made by the first call. */
   static async open(options: KubeClientOptions = {}): Promise<KubeClient> {
     const clock = options.clock ?? systemClock;
-    const connection = await KubeConnection.open({ loadConfig: options.loadConfig ?? kubeConfigLoader(), clock });
+    const connection = await KubeConnection.open({
+      loadConfig: options.loadConfig ?? kubeConfigLoader(),
+      clock,
+    });
     const { queriesPerSecond, burst } = options;
-    const limits = { ...(queriesPerSecond === undefined ? {} : { queriesPerSecond }), ...(burst === undefined ? {} : { burst }) };
+    const limits = {
+      ...(queriesPerSecond === undefined ? {} : { queriesPerSecond }),
+      ...(burst === undefined ? {} : { burst }),
+    };
     const transport = new KubeTransport({
       connection,
       clock,
@@ -120,12 +131,22 @@ export class KubeClient implements KubeReader, AsyncDisposable {
 
   /** The same client whose writes all ask `gate` first. */
   gatedBy(gate: WriteGate): KubeClient {
-    return new KubeClient({ connection: this.#connection, transport: this.#transport, gate, isUrgent: this.#isUrgent });
+    return new KubeClient({
+      connection: this.#connection,
+      transport: this.#transport,
+      gate,
+      isUrgent: this.#isUrgent,
+    });
   }
 
   /** The same client whose calls go in front of the rate limit's queue. For the leader lease only. */
   inFront(): KubeClient {
-    return new KubeClient({ connection: this.#connection, transport: this.#transport, gate: this.#gate, isUrgent: true });
+    return new KubeClient({
+      connection: this.#connection,
+      transport: this.#transport,
+      gate: this.#gate,
+      isUrgent: true,
+    });
   }
 
   /** The namespace of the kubeconfig's context, or of the pod. */
@@ -153,7 +174,13 @@ export class KubeClient implements KubeReader, AsyncDisposable {
 
   /** Any JSON that the API server serves, such as `/version` or `/openapi/v3/apis/…`. */
   async getJson(path: string, options: CallOptions = {}): Promise<unknown> {
-    return this.#transport.requestJson({ method: 'GET', path, options, gate: this.#gate, isUrgent: this.#isUrgent });
+    return this.#transport.requestJson({
+      method: 'GET',
+      path,
+      options,
+      gate: this.#gate,
+      isUrgent: this.#isUrgent,
+    });
   }
 
   /** All pages. Starts over once when the pages expire on the way. */
@@ -178,7 +205,10 @@ export class KubeClient implements KubeReader, AsyncDisposable {
         timeoutSeconds: String(options.timeoutSeconds),
       },
       accept: acceptFor('PartialObjectMetadata', options),
-      options: { maxRetries: 0, ...(options.signal === undefined ? {} : { signal: options.signal }) },
+      options: {
+        maxRetries: 0,
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      },
     };
     const chunks = this.#transport.requestStream({ ...request, gate: this.#gate });
     for await (const event of readWatchEvents(chunks, `GET ${request.path}?watch=true`)) {
@@ -187,16 +217,28 @@ export class KubeClient implements KubeReader, AsyncDisposable {
   }
 
   /** Server-side apply: sends only our fields and owns them. `object` needs apiVersion, kind and name. */
-  async apply(resource: ApiResource, object: KubeObject, options: ApplyOptions = {}): Promise<KubeObject> {
+  async apply(
+    resource: ApiResource,
+    object: KubeObject,
+    options: ApplyOptions = {},
+  ): Promise<KubeObject> {
     return this.#apply(resource, object, options, undefined);
   }
 
-  async applyStatus(resource: ApiResource, object: KubeObject, options: ApplyOptions = {}): Promise<KubeObject> {
+  async applyStatus(
+    resource: ApiResource,
+    object: KubeObject,
+    options: ApplyOptions = {},
+  ): Promise<KubeObject> {
     return this.#apply(resource, object, options, 'status');
   }
 
   /** JSON merge patch. With `metadata.resourceVersion` in it, the server refuses a lost race. */
-  async mergePatch(ref: ObjectRef, patch: Readonly<Record<string, unknown>>, options: WriteOptions = {}): Promise<KubeObject> {
+  async mergePatch(
+    ref: ObjectRef,
+    patch: Readonly<Record<string, unknown>>,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
     const contentType = 'application/merge-patch+json';
     return this.#requestObject(ref.resource, {
       method: 'PATCH',
@@ -208,14 +250,22 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     });
   }
 
-  async create(resource: ApiResource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
+  async create(
+    resource: ApiResource,
+    object: KubeObject,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
     const path = resourcePath(resource, namespacePart(resource, object.metadata.namespace));
     const query = { ...writeQuery(options), fieldManager: FIELD_MANAGER };
     return this.#requestObject(resource, { method: 'POST', path, query, body: object, options });
   }
 
   /** Replaces the whole object; with `metadata.resourceVersion` a lost race is a conflict. */
-  async update(resource: ApiResource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
+  async update(
+    resource: ApiResource,
+    object: KubeObject,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
     const path = pathOf(refOf(resource, object), options.subresource);
     const query = { ...writeQuery(options), fieldManager: FIELD_MANAGER };
     return this.#requestObject(resource, { method: 'PUT', path, query, body: object, options });
@@ -223,7 +273,12 @@ export class KubeClient implements KubeReader, AsyncDisposable {
 
   async delete(ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
     const { uid, resourceVersion, propagationPolicy } = options;
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion }, propagationPolicy };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid, resourceVersion },
+      propagationPolicy,
+    };
     await this.#transport.requestJson({
       method: 'DELETE',
       path: pathOf(ref),
@@ -238,7 +293,12 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     await this.#connection.close();
   }
 
-  async #apply(resource: ApiResource, object: KubeObject, options: ApplyOptions, subresource: 'status' | undefined): Promise<KubeObject> {
+  async #apply(
+    resource: ApiResource,
+    object: KubeObject,
+    options: ApplyOptions,
+    subresource: 'status' | undefined,
+  ): Promise<KubeObject> {
     const { fieldManager = FIELD_MANAGER, isForced = true } = options;
     return this.#requestObject(resource, {
       method: 'PATCH',
@@ -250,8 +310,15 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     });
   }
 
-  async #requestObject(resource: ApiResource, request: Omit<KubeRequest, 'gate' | 'isUrgent'>): Promise<KubeObject> {
-    const answer = await this.#transport.requestJson({ ...request, gate: this.#gate, isUrgent: this.#isUrgent });
+  async #requestObject(
+    resource: ApiResource,
+    request: Omit<KubeRequest, 'gate' | 'isUrgent'>,
+  ): Promise<KubeObject> {
+    const answer = await this.#transport.requestJson({
+      ...request,
+      gate: this.#gate,
+      isUrgent: this.#isUrgent,
+    });
     if (!isKubeObject(answer)) throw notAnObject(`${request.method} ${request.path}`);
     return named(resource, answer);
   }
@@ -267,7 +334,11 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     } while (true);
   }
 
-  async #listPage(resource: ApiResource, options: ListOptions, token: string | undefined): Promise<Page> {
+  async #listPage(
+    resource: ApiResource,
+    options: ListOptions,
+    token: string | undefined,
+  ): Promise<Page> {
     const exact = token === undefined ? options.exactResourceVersion : undefined;
     const path = resourcePath(resource, namespacePart(resource, options.namespace));
     const answer = await this.#transport.requestJson({
@@ -296,12 +367,18 @@ interface Page {
 }
 
 function parsePage(answer: unknown, request: string): Page {
-  const metadata = isRecord(answer) && isRecord(answer['metadata']) ? answer['metadata'] : undefined;
+  const metadata =
+    isRecord(answer) && isRecord(answer['metadata']) ? answer['metadata'] : undefined;
   const items = isRecord(answer) ? (answer['items'] ?? []) : undefined;
-  if (metadata === undefined || !Array.isArray(items) || !items.every(isKubeObject)) throw notAnObject(request);
+  if (metadata === undefined || !Array.isArray(items) || !items.every(isKubeObject))
+    throw notAnObject(request);
   const { resourceVersion, continue: token } = metadata;
   if (typeof resourceVersion !== 'string') throw notAnObject(request);
-  return { items, resourceVersion, token: typeof token === 'string' && token !== '' ? token : undefined };
+  return {
+    items,
+    resourceVersion,
+    token: typeof token === 'string' && token !== '' ? token : undefined,
+  };
 }
 
 /** Items of typed lists come without kind, and metadata-only ones with another: all get their own back. */
@@ -317,7 +394,8 @@ function refOf(resource: ApiResource, object: KubeObject): ObjectRef {
 }
 
 function pathOf(ref: ObjectRef, subresource?: string): string {
-  if (ref.resource.isNamespaced && ref.namespace === undefined) throw new TypeError(`${ref.resource.plural} needs a namespace`);
+  if (ref.resource.isNamespaced && ref.namespace === undefined)
+    throw new TypeError(`${ref.resource.plural} needs a namespace`);
   return resourcePath(ref.resource, {
     ...namespacePart(ref.resource, ref.namespace),
     name: ref.name,
@@ -325,7 +403,10 @@ function pathOf(ref: ObjectRef, subresource?: string): string {
   });
 }
 
-function namespacePart(resource: ApiResource, namespace: string | undefined): { namespace?: string } {
+function namespacePart(
+  resource: ApiResource,
+  namespace: string | undefined,
+): { namespace?: string } {
   return resource.isNamespaced && namespace !== undefined ? { namespace } : {};
 }
 
@@ -333,14 +414,24 @@ function selectorQuery(options: SelectOptions): Record<string, string | undefine
   return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
 }
 
-function writeQuery(options: Omit<WriteOptions, 'subresource'>): Record<string, string | undefined> {
-  return { dryRun: options.isDryRun === true ? 'All' : undefined, fieldValidation: options.fieldValidation };
+function writeQuery(
+  options: Omit<WriteOptions, 'subresource'>,
+): Record<string, string | undefined> {
+  return {
+    dryRun: options.isDryRun === true ? 'All' : undefined,
+    fieldValidation: options.fieldValidation,
+  };
 }
 
 function acceptFor(metadataKind: string, options: SelectOptions): string {
-  return options.isMetadataOnly === true ? `application/json;as=${metadataKind};g=meta.k8s.io;v=v1` : 'application/json';
+  return options.isMetadataOnly === true
+    ? `application/json;as=${metadataKind};g=meta.k8s.io;v=v1`
+    : 'application/json';
 }
 
 function notAnObject(request: string): KubeError {
-  return new KubeError('server', { message: `${request}: the answer is not a Kubernetes object`, outcome: 'unknown' });
+  return new KubeError('server', {
+    message: `${request}: the answer is not a Kubernetes object`,
+    outcome: 'unknown',
+  });
 }

@@ -42,7 +42,10 @@ export async function currentNamespace(config: KubeConfig): Promise<string> {
   return mounted.trim() === '' ? 'default' : mounted.trim();
 }
 
-export type KubeTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'servername'>;
+export type KubeTls = Pick<
+  ConnectionOptions,
+  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'servername'
+>;
 
 /** What one request needs: where to, how to verify, who to be. */
 export interface KubeCredentials {
@@ -58,22 +61,36 @@ export async function readCredentials(config: KubeConfig): Promise<KubeCredentia
   if (cluster === null) throw new Error('the kubeconfig has no current cluster');
   const serverUrl = new URL(cluster.server);
   if (serverUrl.protocol !== 'https:' && serverUrl.protocol !== 'http:') {
-    throw new Error(`the kubeconfig names an API server that is neither https nor http: ${JSON.stringify(cluster.server)}`);
+    throw new Error(
+      `the kubeconfig names an API server that is neither https nor http: ${JSON.stringify(cluster.server)}`,
+    );
   }
   const options: Parameters<KubeConfig['applyToHTTPSOptions']>[0] = { headers: {} };
   await config.applyToHTTPSOptions(options);
-  return { serverUrl, proxyUrl: cluster.proxyUrl, tls: tlsOptions(options), headers: headersOf(options) };
+  return {
+    serverUrl,
+    proxyUrl: cluster.proxyUrl,
+    tls: tlsOptions(options),
+    headers: headersOf(options),
+  };
 }
 
 function tlsOptions(options: KubeTls): KubeTls {
   const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = options;
   const given = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined && value !== null),
+  );
 }
 
 function headersOf(options: { headers?: unknown; auth?: unknown }): Record<string, string> {
-  const given = Object.entries(options.headers ?? {}).filter(([, value]) => typeof value === 'string');
-  const headers: Record<string, string> = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), String(value).trim()]));
-  if (typeof options.auth === 'string') headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+  const given = Object.entries(options.headers ?? {}).filter(
+    ([, value]) => typeof value === 'string',
+  );
+  const headers: Record<string, string> = Object.fromEntries(
+    given.map(([name, value]) => [name.toLowerCase(), String(value).trim()]),
+  );
+  if (typeof options.auth === 'string')
+    headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
   return headers;
 }

@@ -45,7 +45,10 @@ export class KubeConnection {
   #readAtMs: number;
   #reading: Promise<void> | undefined;
 
-  private constructor(options: KubeConnectionOptions, loaded: { config: KubeConfig; credentials: KubeCredentials; namespace: string }) {
+  private constructor(
+    options: KubeConnectionOptions,
+    loaded: { config: KubeConfig; credentials: KubeCredentials; namespace: string },
+  ) {
     this.#options = options;
     this.#config = loaded.config;
     this.#credentials = loaded.credentials;
@@ -57,7 +60,10 @@ export class KubeConnection {
 
   static async open(options: KubeConnectionOptions): Promise<KubeConnection> {
     const config = await options.loadConfig();
-    const [credentials, namespace] = await Promise.all([readCredentials(config), currentNamespace(config)]);
+    const [credentials, namespace] = await Promise.all([
+      readCredentials(config),
+      currentNamespace(config),
+    ]);
     return new KubeConnection(options, { config, credentials, namespace });
   }
 
@@ -121,27 +127,41 @@ export class KubeConnection {
 }
 
 function createPool(credentials: KubeCredentials): Dispatcher {
-  const connect = { ...credentials.tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const connect = {
+    ...credentials.tls,
+    timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  };
   // HTTP/1.1: one stalled TCP connection then stalls one watch, not all of them.
-  const pool = { allowH2: false, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, headersTimeout: 0, bodyTimeout: 0 };
-  if (credentials.proxyUrl === undefined || credentials.proxyUrl === '') return new Agent({ ...pool, connect });
-  if (!/^https?:\/\//.test(credentials.proxyUrl)) throw new Error('proxy-url of the kubeconfig must be http or https');
+  const pool = {
+    allowH2: false,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
+  if (credentials.proxyUrl === undefined || credentials.proxyUrl === '')
+    return new Agent({ ...pool, connect });
+  if (!/^https?:\/\//.test(credentials.proxyUrl))
+    throw new Error('proxy-url of the kubeconfig must be http or https');
   return new ProxyAgent({ ...pool, uri: credentials.proxyUrl, requestTls: credentials.tls });
 }
 
 /** Calls `beforeSend` at the last moment: after the connection is up, before the first byte. */
-const announceSend: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options: Dispatcher.DispatchOptions & BeforeSend, handler) => {
-  const { beforeSend, ...rest } = options;
-  if (beforeSend === undefined) return dispatch(rest, handler);
-  return dispatch(rest, {
-    onRequestStart: (controller, context) => {
-      beforeSend();
-      handler.onRequestStart?.(controller, context);
-    },
-    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
-    onResponseStart: (...args) => handler.onResponseStart?.(...args),
-    onResponseData: (...args) => handler.onResponseData?.(...args),
-    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
-    onResponseError: (...args) => handler.onResponseError?.(...args),
-  });
-};
+const announceSend: Dispatcher.DispatcherComposeInterceptor =
+  (dispatch) => (options: Dispatcher.DispatchOptions & BeforeSend, handler) => {
+    const { beforeSend, ...rest } = options;
+    if (beforeSend === undefined) return dispatch(rest, handler);
+    return dispatch(rest, {
+      onRequestStart: (controller, context) => {
+        beforeSend();
+        handler.onRequestStart?.(controller, context);
+      },
+      onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+      onResponseStart: (...args) => handler.onResponseStart?.(...args),
+      onResponseData: (...args) => handler.onResponseData?.(...args),
+      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+      onResponseError: (...args) => handler.onResponseError?.(...args),
+    });
+  };

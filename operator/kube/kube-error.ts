@@ -47,7 +47,10 @@ export class KubeError extends Error {
   }
 }
 
-export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]): error is KubeError {
+export function isKubeError(
+  error: unknown,
+  ...kinds: readonly KubeErrorKind[]
+): error is KubeError {
   return error instanceof KubeError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
@@ -66,7 +69,8 @@ export function parseStatus(body: unknown): ApiStatus {
     code: typeof fields['code'] === 'number' ? fields['code'] : undefined,
     reason: typeof fields['reason'] === 'string' ? fields['reason'] : undefined,
     message: typeof fields['message'] === 'string' ? fields['message'] : undefined,
-    retryAfterSeconds: typeof details['retryAfterSeconds'] === 'number' ? details['retryAfterSeconds'] : undefined,
+    retryAfterSeconds:
+      typeof details['retryAfterSeconds'] === 'number' ? details['retryAfterSeconds'] : undefined,
   };
 }
 
@@ -112,7 +116,8 @@ export interface ErrorAnswer {
 /** Pure: the error that an answer with a bad status (or an ERROR frame of a watch) stands for. */
 export function errorFromAnswer(answer: ErrorAnswer): KubeError {
   const status = parseStatus(answer.body);
-  const retryAfterMs = parseRetryAfter(answer.retryAfterHeader) ?? secondsToMs(status.retryAfterSeconds);
+  const retryAfterMs =
+    parseRetryAfter(answer.retryAfterHeader) ?? secondsToMs(status.retryAfterSeconds);
   const said = status.message ?? 'no message';
   return new KubeError(classifyStatus(answer.httpStatus, status.reason), {
     message: `${answer.request}: ${String(answer.httpStatus)} ${said.slice(0, 1024)}`,

@@ -97,9 +97,15 @@ export interface PathParts {
 
 /** The URL path of a collection or an object; every variable part is percent-encoded. */
 export function resourcePath(resource: ApiResource, parts: PathParts = {}): string {
-  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const root =
+    resource.group === ''
+      ? `/api/${resource.version}`
+      : `/apis/${resource.group}/${resource.version}`;
   const namespace = parts.namespace === undefined ? [] : ['namespaces', parts.namespace];
   const name = parts.name === undefined ? [] : [parts.name];
   const subresource = parts.subresource === undefined ? [] : [parts.subresource];
-  return [root, ...[...namespace, resource.plural, ...name, ...subresource].map(encodeURIComponent)].join('/');
+  return [
+    root,
+    ...[...namespace, resource.plural, ...name, ...subresource].map(encodeURIComponent),
+  ].join('/');
 }

@@ -80,25 +80,48 @@ export class KubeTransport {
 
   #deadline(request: KubeRequest): CallDeadline {
     const timeoutMs = request.options?.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    return new CallDeadline({ clock: this.#options.clock, timeoutMs, signal: request.options?.signal });
+    return new CallDeadline({
+      clock: this.#options.clock,
+      timeoutMs,
+      signal: request.options?.signal,
+    });
   }
 
-  async #withRetries<T>(request: KubeRequest, deadline: CallDeadline, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+  async #withRetries<T>(
+    request: KubeRequest,
+    deadline: CallDeadline,
+    read: (response: Dispatcher.ResponseData) => Promise<T>,
+  ): Promise<T> {
     const maxRetries = request.options?.maxRetries ?? DEFAULT_RETRIES;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#attempt(request, deadline, read);
       } catch (error) {
-        const delayMs = attempt < maxRetries ? retryDelayMs(error, { attempt, isRead: request.method === 'GET', random: this.#options.random }) : undefined;
+        const delayMs =
+          attempt < maxRetries
+            ? retryDelayMs(error, {
+                attempt,
+                isRead: request.method === 'GET',
+                random: this.#options.random,
+              })
+            : undefined;
         if (delayMs === undefined) throw error;
         // When the time runs out in the pause, the server's own error says more than "timeout".
-        const hasWaited = await this.#options.clock.sleep(delayMs, deadline.signal).then(() => true, () => false);
-        if (!hasWaited) throw request.options?.signal?.aborted === true ? request.options.signal.reason : error;
+        const hasWaited = await this.#options.clock.sleep(delayMs, deadline.signal).then(
+          () => true,
+          () => false,
+        );
+        if (!hasWaited)
+          throw request.options?.signal?.aborted === true ? request.options.signal.reason : error;
       }
     }
   }
 
-  async #attempt<T>(request: KubeRequest, deadline: CallDeadline, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+  async #attempt<T>(
+    request: KubeRequest,
+    deadline: CallDeadline,
+    read: (response: Dispatcher.ResponseData) => Promise<T>,
+  ): Promise<T> {
     let wasStarted = false;
     const beforeSend = (): void => {
       if (request.method !== 'GET') request.gate.assertMayWrite();
@@ -114,23 +137,37 @@ export class KubeTransport {
   }
 
   /** One send, and a second one when a 401 may mean that the token was rotated. */
-  async #authorizedSend(request: KubeRequest, signal: AbortSignal, beforeSend: () => void): Promise<Dispatcher.ResponseData> {
+  async #authorizedSend(
+    request: KubeRequest,
+    signal: AbortSignal,
+    beforeSend: () => void,
+  ): Promise<Dispatcher.ResponseData> {
     const connection = await this.#options.connection.acquire();
     const response = await this.#send(request, connection, { signal, beforeSend });
     if (response.statusCode !== 401) return response;
-    const isRenewed = await this.#options.connection.renew(connection.generation).then(() => true, () => false);
+    const isRenewed = await this.#options.connection.renew(connection.generation).then(
+      () => true,
+      () => false,
+    );
     if (!isRenewed) return response;
     await response.body.dump();
     return this.#send(request, await this.#options.connection.acquire(), { signal, beforeSend });
   }
 
-  async #send(request: KubeRequest, connection: ReadyConnection, call: { signal: AbortSignal; beforeSend: () => void }): Promise<Dispatcher.ResponseData> {
+  async #send(
+    request: KubeRequest,
+    connection: ReadyConnection,
+    call: { signal: AbortSignal; beforeSend: () => void },
+  ): Promise<Dispatcher.ResponseData> {
     if (request.isUrgent === true) this.#options.limiter.passInFront();
     else await this.#options.limiter.pass(call.signal);
     const labels = { method: request.method, host: connection.serverUrl.host };
     const options: Dispatcher.RequestOptions & BeforeSend = {
       origin: connection.serverUrl.origin,
-      path: connection.serverUrl.pathname.replace(/\/$/, '') + request.path + renderQuery(request.query),
+      path:
+        connection.serverUrl.pathname.replace(/\/$/, '') +
+        request.path +
+        renderQuery(request.query),
       method: request.method,
       headers: this.#headers(request, connection),
       body: request.body === undefined ? null : JSON.stringify(request.body),
@@ -151,7 +188,9 @@ export class KubeTransport {
       ...connection.headers,
       'user-agent': this.#options.userAgent,
       accept: request.accept ?? 'application/json',
-      ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+      ...(request.body === undefined
+        ? {}
+        : { 'content-type': request.contentType ?? 'application/json' }),
     };
   }
 }
@@ -166,14 +205,18 @@ interface RetryInput {
 export function retryDelayMs(error: unknown, input: RetryInput): number | undefined {
   if (!(error instanceof KubeError)) return undefined;
   const backoffMs = 500 * 2 ** input.attempt * (1 + input.random());
-  if (error.kind === 'too-many-requests' || error.status === 503) return error.retryAfterMs ?? backoffMs;
+  if (error.kind === 'too-many-requests' || error.status === 503)
+    return error.retryAfterMs ?? backoffMs;
   if (error.kind !== 'unreachable') return undefined;
   if (error.outcome === 'not-sent') return backoffMs;
   // A kept-alive connection that the server closed at the same moment: reading again is safe, once.
   return input.isRead && input.attempt === 0 ? 0 : undefined;
 }
 
-async function answerError(request: KubeRequest, response: Dispatcher.ResponseData): Promise<KubeError> {
+async function answerError(
+  request: KubeRequest,
+  response: Dispatcher.ResponseData,
+): Promise<KubeError> {
   const text = await response.body.text().catch(() => '');
   const header = response.headers['retry-after'];
   return errorFromAnswer({
@@ -195,12 +238,20 @@ function failure(error: unknown, context: FailureContext): unknown {
   if (error instanceof KubeError || error instanceof LeaseLostError) return error;
   const outcome = context.wasStarted ? 'unknown' : 'not-sent';
   if (context.deadline.isTimedOut) {
-    return new KubeError('timeout', { message: `${nameOf(context.request)}: no answer in time`, outcome, cause: error });
+    return new KubeError('timeout', {
+      message: `${nameOf(context.request)}: no answer in time`,
+      outcome,
+      cause: error,
+    });
   }
   const caller = context.request.options?.signal;
   if (caller?.aborted === true) return caller.reason;
   const reason = error instanceof Error ? error.message : String(error);
-  return new KubeError('unreachable', { message: `${nameOf(context.request)}: ${reason}`, outcome, cause: error });
+  return new KubeError('unreachable', {
+    message: `${nameOf(context.request)}: ${reason}`,
+    outcome,
+    cause: error,
+  });
 }
 
 function nameOf(request: KubeRequest): string {
@@ -208,7 +259,9 @@ function nameOf(request: KubeRequest): string {
 }
 
 function renderQuery(query: KubeRequest['query']): string {
-  const given = Object.entries(query ?? {}).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const given = Object.entries(query ?? {}).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  );
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 }
 

@@ -68,14 +68,19 @@ export class RequestLimiter {
 
   #refill(): void {
     const nowMs = this.#clock.monotonicMs();
-    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#refilledAtMs) * this.#queriesPerMs);
+    this.#tokens = Math.min(
+      this.#burst,
+      this.#tokens + (nowMs - this.#refilledAtMs) * this.#queriesPerMs,
+    );
     this.#refilledAtMs = nowMs;
   }
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#waiting.size === 0) return;
     const missing = Math.max(0, 1 - this.#tokens);
-    this.#timer = this.#clock.setTimer(Math.ceil(missing / this.#queriesPerMs), () => this.#admitWaiting());
+    this.#timer = this.#clock.setTimer(Math.ceil(missing / this.#queriesPerMs), () =>
+      this.#admitWaiting(),
+    );
   }
 
   #admitWaiting(): void {

@@ -19,7 +19,10 @@ export const MALFORMED_WATCH = 'MalformedWatch';
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number = MAX_LINE_BYTES): AsyncGenerator<string> {
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxLineBytes: number = MAX_LINE_BYTES,
+): AsyncGenerator<string> {
   let parts: Uint8Array[] = [];
   let partBytes = 0;
   for await (const chunk of chunks) {
@@ -34,7 +37,8 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     const rest = chunk.subarray(start);
     if (rest.length > 0) parts.push(rest);
     partBytes += rest.length;
-    if (partBytes > maxLineBytes) throw malformed(`a line of the watch is over ${String(maxLineBytes)} bytes`);
+    if (partBytes > maxLineBytes)
+      throw malformed(`a line of the watch is over ${String(maxLineBytes)} bytes`);
   }
   const last = Buffer.concat(parts).toString('utf8');
   if (last.trim() === '') return;
@@ -43,7 +47,10 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
   yield last;
 }
 
-export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>, request: string): AsyncGenerator<WatchEvent> {
+export async function* readWatchEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  request: string,
+): AsyncGenerator<WatchEvent> {
   for await (const line of splitLines(chunks)) yield parseWatchLine(line, request);
 }
 
@@ -52,9 +59,12 @@ export function parseWatchLine(line: string, request: string): WatchEvent {
   const frame = parseJson(line);
   if (!isRecord(frame)) throw malformed('a line of the watch is not a JSON object');
   const { type, object } = frame;
-  if (type === 'ERROR') throw errorFromAnswer({ httpStatus: parseStatus(object).code ?? 500, body: object, request });
+  if (type === 'ERROR')
+    throw errorFromAnswer({ httpStatus: parseStatus(object).code ?? 500, body: object, request });
   if (type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED' && type !== 'BOOKMARK') {
-    throw malformed(`a frame of the watch has the type ${JSON.stringify(type)?.slice(0, 64) ?? 'undefined'}`);
+    throw malformed(
+      `a frame of the watch has the type ${JSON.stringify(type)?.slice(0, 64) ?? 'undefined'}`,
+    );
   }
   if (!isKubeObject(object)) throw malformed('a frame of the watch holds no object');
   return { type, object };

@@ -1,0 +1,5 @@
+// The part of a pino logger that this folder uses.
+
+import type { Logger } from 'pino';
+
+export type WatchLog = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
