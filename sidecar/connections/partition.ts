@@ -1,0 +1,155 @@
+// Everything that belongs to one (tenant, user, server, resource, grant): the pool of sockets, the
+// permits, the negotiated side, the legacy sessions. Nothing of it is shared with another
+// partition, and a partition outlives the configuration that removed it only until its calls end.
+
+import type { Clock } from '#core/clock.ts';
+import type { ServerConfig } from '#core/config/sidecar-config.ts';
+import { createGuardedPool, type EgressDecision, type ResolveHost } from '#core/egress/guarded-pool.ts';
+import { grantId } from '#core/identity/grant-id.ts';
+import type { PartitionKey } from '#core/identity/ids.ts';
+import { partitionKey } from '#core/identity/partition-key.ts';
+import type { Logger } from '#core/telemetry/log.ts';
+import type { AgentSession } from '#sidecar/agent-api/agent-session.ts';
+import type { Principal } from '#sidecar/agent-api/exchange.ts';
+import { openLegacySession } from '#sidecar/upstream/legacy-session.ts';
+import { SideNegotiator } from '#sidecar/upstream/negotiate.ts';
+import type { Side, UpstreamTarget } from '#sidecar/upstream/upstream-types.ts';
+
+import { Semaphore } from './semaphore.ts';
+import { SessionSlot } from './session-slot.ts';
+
+/** Sockets beyond the permits: for negotiation, lists and sessions, so that they never wait for calls. */
+const EXTRA_CONNECTIONS = 4;
+const KEEP_ALIVE_MS = 30_000;
+
+export interface PartitionDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** A start option of `fairlead dev`: plain http and loopback addresses are allowed. */
+  readonly isDevelopment: boolean;
+  readonly onEgressDecision?: (decision: EgressDecision) => void;
+  readonly resolve?: ResolveHost;
+}
+
+export interface PartitionOptions {
+  readonly server: ServerConfig;
+  readonly principal: Principal;
+  readonly bindingNamespace: string;
+  /** Counts the connections that this server has had; shown in the log. */
+  readonly generation: number;
+}
+
+export class Partition {
+  readonly key: PartitionKey;
+  readonly generation: number;
+  readonly target: UpstreamTarget;
+  readonly semaphore: Semaphore;
+  readonly negotiator: SideNegotiator;
+  /** For lists and for calls of modern agents: used by many, so it never carries a question to an agent. */
+  readonly sharedSession: SessionSlot;
+  readonly #agentSessions = new Map<AgentSession, SessionSlot>();
+  readonly #clock: Clock;
+  #leases = 0;
+  #isRetired = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: PartitionOptions, deps: PartitionDeps) {
+    const { server } = options;
+    const url = new URL(server.endpoint);
+    this.key = keyOf(options, url);
+    this.generation = options.generation;
+    this.#clock = deps.clock;
+    this.target = makeTarget(server, url, deps);
+    this.semaphore = new Semaphore({
+      permits: server.limits.maxConcurrency,
+      queueSize: server.limits.queueSize,
+      queueTimeoutMs: server.limits.queueTimeoutMs,
+      clock: deps.clock,
+    });
+    this.sharedSession = new SessionSlot(() => this.#openSession());
+    this.negotiator = new SideNegotiator(this.target, { offerSession: (session) => this.sharedSession.offer(session) });
+  }
+
+  get leases(): number {
+    return this.#leases;
+  }
+
+  /** Counts a use of this partition's sockets; retirement waits for the matching release. */
+  lease(): void {
+    this.#leases += 1;
+  }
+
+  release(): void {
+    this.#leases -= 1;
+    if (this.#leases === 0) this.#onIdle?.();
+  }
+
+  /** The session that mirrors one legacy agent's session; ends with it. */
+  sessionFor(agentSession: AgentSession): SessionSlot {
+    const known = this.#agentSessions.get(agentSession);
+    if (known !== undefined) return known;
+    const slot = new SessionSlot(() => this.#openSession());
+    this.#agentSessions.set(agentSession, slot);
+    agentSession.onClosed(() => {
+      this.#agentSessions.delete(agentSession);
+      return slot.close();
+    });
+    return slot;
+  }
+
+  /** No new calls; those in flight have `graceMs` to end; then sessions and sockets are closed. */
+  async retire(graceMs: number): Promise<void> {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.semaphore.close();
+    await this.#untilIdle(graceMs);
+    const slots = [this.sharedSession, ...this.#agentSessions.values()];
+    this.#agentSessions.clear();
+    await Promise.allSettled(slots.map((slot) => slot.close()));
+    await this.target.pool.destroy();
+  }
+
+  #untilIdle(graceMs: number): Promise<void> {
+    if (this.#leases === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(graceMs, () => resolve());
+      this.#onIdle = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  async #openSession() {
+    const side: Side = await this.negotiator.sideFor('legacy');
+    return openLegacySession(this.target, { protocolVersion: side.protocolVersion, clientCapabilities: {} });
+  }
+}
+
+function keyOf({ server, principal, bindingNamespace }: PartitionOptions, url: URL): PartitionKey {
+  const subject = {
+    tenant: principal.tenant,
+    user: principal.user,
+    serverNamespace: server.namespace,
+    serverName: server.name,
+    resource: server.resource,
+  };
+  return partitionKey({
+    ...subject,
+    grantId: grantId({ ...subject, endpointOrigin: url.origin, issuer: '', bindingNamespace }),
+  });
+}
+
+function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): UpstreamTarget {
+  const pool = createGuardedPool({
+    origin: url.origin,
+    policy: { ...server.egress, development: deps.isDevelopment },
+    connections: server.limits.maxConcurrency + EXTRA_CONNECTIONS,
+    keepAliveMs: KEEP_ALIVE_MS,
+    connectTimeoutMs: server.limits.connectTimeoutMs,
+    ...(server.egress.caBundle === undefined ? {} : { caBundle: server.egress.caBundle }),
+    ...(deps.onEgressDecision === undefined ? {} : { onDecision: deps.onEgressDecision }),
+    ...(deps.resolve === undefined ? {} : { resolve: deps.resolve }),
+  });
+  return { server, pool, path: url.pathname, clock: deps.clock, log: deps.log };
+}

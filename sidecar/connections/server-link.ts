@@ -1,0 +1,68 @@
+// One configured server as one principal reaches it: the partition, what it lists in each era, and
+// which of its tools are allowed. A change of the allowlist keeps the connections; a change of
+// anything that connections depend on makes a new link and retires the old one.
+
+import { type ServerConfig, canonicalJson } from '#core/config/sidecar-config.ts';
+import type { Era } from '#sidecar/agent-api/exchange.ts';
+import { type Listed, ListingSource, visibleListing } from '#sidecar/catalog/listing-source.ts';
+import { compileAllowlist } from '#sidecar/catalog/tool-allowlist.ts';
+
+import { Partition, type PartitionDeps, type PartitionOptions } from './partition.ts';
+
+export interface ServerLinkOptions extends PartitionOptions {
+  readonly onChanged: () => void;
+}
+
+export class ServerLink {
+  readonly partition: Partition;
+  readonly listings: Readonly<Record<Era, ListingSource>>;
+  #config: ServerConfig;
+  #isToolAllowed: (name: string) => boolean;
+
+  constructor(options: ServerLinkOptions, deps: PartitionDeps) {
+    this.#config = options.server;
+    this.#isToolAllowed = compileAllowlist(options.server.tools.allow);
+    this.partition = new Partition(options, deps);
+    const source = (era: Era): ListingSource =>
+      new ListingSource({
+        partition: this.partition,
+        era,
+        defaultTtlMs: options.server.cache.defaultTtlMs,
+        clock: deps.clock,
+        log: deps.log,
+        onChanged: options.onChanged,
+      });
+    this.listings = { modern: source('modern'), legacy: source('legacy') };
+  }
+
+  get config(): ServerConfig {
+    return this.#config;
+  }
+
+  get isToolAllowed(): (name: string) => boolean {
+    return this.#isToolAllowed;
+  }
+
+  lastListing(era: Era): Listed | undefined {
+    return visibleListing(this.listings[era].state);
+  }
+
+  /** True when `server` needs no other connections than this link has; then it is taken over. */
+  adopt(server: ServerConfig): boolean {
+    if (connectionIdentity(server) !== connectionIdentity(this.#config)) return false;
+    this.#config = server;
+    this.#isToolAllowed = compileAllowlist(server.tools.allow);
+    return true;
+  }
+
+  retire(graceMs: number): Promise<void> {
+    this.listings.modern.close();
+    this.listings.legacy.close();
+    return this.partition.retire(graceMs);
+  }
+}
+
+/** Everything but what only the catalog looks at. */
+function connectionIdentity({ tools: _tools, priority: _priority, ...rest }: ServerConfig): string {
+  return canonicalJson(rest);
+}

@@ -1,0 +1,158 @@
+// All servers of the current configuration, for each principal that has called. Applying a new
+// configuration swaps what new calls see at once; servers that went away or changed are retired
+// in the background, their calls finishing on what they started with.
+
+import type { ServerConfig, SidecarConfig } from '#core/config/sidecar-config.ts';
+import { tenantId, userId } from '#core/identity/ids.ts';
+import type { Era, Principal } from '#sidecar/agent-api/exchange.ts';
+import { CatalogView } from '#sidecar/catalog/catalog-view.ts';
+import type { ServerStatus } from '#sidecar/relay/relay.ts';
+
+import type { PartitionDeps } from './partition.ts';
+import { ServerLink } from './server-link.ts';
+import { serverStatus } from './server-status.ts';
+
+export class ServerRegistry {
+  readonly #deps: PartitionDeps;
+  readonly #worlds = new Map<string, PrincipalServers>();
+  #config: SidecarConfig | undefined;
+
+  constructor(deps: PartitionDeps) {
+    this.#deps = deps;
+  }
+
+  /** New calls see this configuration from now on. Resolves when everything it replaced is closed. */
+  async apply(config: SidecarConfig): Promise<void> {
+    const previous = this.#config;
+    this.#config = config;
+    const isSamePrincipal = previous === undefined || samePrincipal(previous, config);
+    const gone = isSamePrincipal ? [] : [...this.#worlds.values()];
+    if (!isSamePrincipal) this.#worlds.clear();
+    const graceMs = config.drain.timeoutMs;
+    await Promise.allSettled([
+      ...gone.map((world) => world.close(graceMs)),
+      ...[...this.#worlds.values()].map((world) => world.apply(config)),
+    ]);
+  }
+
+  hasAlias(alias: string): boolean {
+    return this.#config?.servers.some((server) => server.alias === alias) ?? false;
+  }
+
+  /** Lists all servers of the configured user in the background, so that the first agent finds them listed. */
+  warmUp(era: Era): void {
+    if (this.#config === undefined) return;
+    const { tenant, user } = this.#config.identity;
+    const principal = { tenant: tenantId(tenant), user: userId(user.id), agent: 'default' };
+    void this.view(principal, era, undefined).untilTried();
+  }
+
+  view(principal: Principal, era: Era, alias: string | undefined): CatalogView {
+    return this.#world(principal).view(era, alias);
+  }
+
+  /** Status of every configured server, in the order of the configuration. */
+  status(): ServerStatus[] {
+    const links = [...this.#worlds.values()].flatMap((world) => [...world.links()]);
+    return (this.#config?.servers ?? []).map((server) => serverStatus(server, links));
+  }
+
+  /** Ends what is left: sessions are told, sockets closed. */
+  async close(graceMs: number): Promise<void> {
+    const worlds = [...this.#worlds.values()];
+    this.#worlds.clear();
+    await Promise.allSettled(worlds.map((world) => world.close(graceMs)));
+  }
+
+  #world(principal: Principal): PrincipalServers {
+    const key = JSON.stringify([principal.tenant, principal.user]);
+    const known = this.#worlds.get(key);
+    if (known !== undefined) return known;
+    const world = new PrincipalServers(principal, this.#deps);
+    if (this.#config !== undefined) void world.apply(this.#config);
+    this.#worlds.set(key, world);
+    return world;
+  }
+}
+
+function samePrincipal(a: SidecarConfig, b: SidecarConfig): boolean {
+  return (
+    a.identity.tenant === b.identity.tenant &&
+    a.identity.user.id === b.identity.user.id &&
+    a.binding.namespace === b.binding.namespace
+  );
+}
+
+class PrincipalServers {
+  readonly #principal: Principal;
+  readonly #deps: PartitionDeps;
+  readonly #views = new Map<string, CatalogView>();
+  readonly #generations = new Map<string, number>();
+  #links: readonly ServerLink[] = [];
+
+  constructor(principal: Principal, deps: PartitionDeps) {
+    this.#principal = principal;
+    this.#deps = deps;
+  }
+
+  links(): readonly ServerLink[] {
+    return this.#links;
+  }
+
+  view(era: Era, alias: string | undefined): CatalogView {
+    const key = alias === undefined ? era : `${era} ${alias}`;
+    const known = this.#views.get(key);
+    if (known !== undefined) return known;
+    const view = new CatalogView({ era, alias, links: () => this.#links });
+    this.#views.set(key, view);
+    return view;
+  }
+
+  async apply(config: SidecarConfig): Promise<void> {
+    const old = new Map(this.#links.map((link) => [link.config.alias, link]));
+    const links: ServerLink[] = [];
+    for (const server of config.servers) {
+      const known = old.get(server.alias);
+      if (known !== undefined && known.adopt(server)) {
+        links.push(known);
+        old.delete(server.alias);
+      } else {
+        links.push(this.#open(server, config.binding.namespace));
+      }
+    }
+    this.#links = links;
+    this.#forgetViews(config);
+    await Promise.allSettled([...old.values()].map((link) => link.retire(config.drain.timeoutMs)));
+  }
+
+  close(graceMs: number): Promise<unknown> {
+    const links = this.#links;
+    this.#links = [];
+    this.#views.clear();
+    return Promise.allSettled(links.map((link) => link.retire(graceMs)));
+  }
+
+  #open(server: ServerConfig, bindingNamespace: string): ServerLink {
+    const generation = (this.#generations.get(server.alias) ?? 0) + 1;
+    this.#generations.set(server.alias, generation);
+    return new ServerLink(
+      { server, principal: this.#principal, bindingNamespace, generation, onChanged: () => this.#invalidate() },
+      this.#deps,
+    );
+  }
+
+  #invalidate(): void {
+    for (const view of this.#views.values()) view.invalidate();
+  }
+
+  /** Views of aliases that are gone are dropped with their names and bytes. */
+  #forgetViews(config: SidecarConfig): void {
+    const aliases = new Set(config.servers.map((server) => server.alias));
+    for (const key of this.#views.keys()) {
+      const alias = key.split(' ')[1];
+      if (alias !== undefined && !aliases.has(alias)) this.#views.delete(key);
+    }
+    for (const alias of this.#generations.keys()) if (!aliases.has(alias)) this.#generations.delete(alias);
+    this.#invalidate();
+  }
+}

@@ -1,0 +1,131 @@
+// Carries one server's answer to the agent as it comes: a JSON body in one piece, each message of a
+// stream when it was sent, with back-pressure in between. The answer is complete only when the
+// final response has been seen; a stream that ends without it is a lost answer, not a success.
+
+import { FairleadError } from '#core/errors.ts';
+import { answerError, answerJsonBytes, endStream, startStream } from '#sidecar/agent-api/answers.ts';
+import type { AgentExchange } from '#sidecar/agent-api/exchange.ts';
+import type { AnswerSink, InFlightRequest, UpstreamFailure } from '#sidecar/upstream/upstream-types.ts';
+
+import type { CallLeg, LegMessage } from './call-leg.ts';
+import type { InputRounds } from './input-rounds.ts';
+
+export interface AnswerRelayOptions {
+  readonly exchange: AgentExchange;
+  readonly leg: CallLeg;
+  readonly inputRounds: InputRounds;
+  readonly partitionKey: string;
+  readonly maxInputRounds: number;
+  /** The final response has been handed to the agent. */
+  readonly onEnd: () => void;
+  readonly onFailure: (failure: UpstreamFailure, hasAnswerBegun: boolean) => void;
+}
+
+export class AnswerRelay implements AnswerSink {
+  readonly #options: AnswerRelayOptions;
+  readonly #wantsStream: boolean;
+  #inFlight: InFlightRequest | undefined;
+  #isDone = false;
+  #hasBegun = false;
+
+  constructor(options: AnswerRelayOptions) {
+    this.#options = options;
+    this.#wantsStream = acceptsStream(options.exchange);
+  }
+
+  bind(inFlight: InFlightRequest): void {
+    this.#inFlight = inFlight;
+  }
+
+  onJson(status: number, body: Buffer): void {
+    const message = this.#options.leg.readJson(body);
+    if (message.kind !== 'response') {
+      this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: `the JSON body is no answer to this request (${message.kind})`, status });
+      return;
+    }
+    this.#finish(message, status);
+  }
+
+  onStreamStart(): void {
+    if (this.#wantsStream) startStream(this.#options.exchange);
+  }
+
+  onMessage(data: string): void {
+    if (this.#isDone) return;
+    const message = this.#options.leg.readMessage(data);
+    switch (message.kind) {
+      case 'response':
+        this.#finish(message, 200);
+        return;
+      case 'notification':
+        this.#notify(message.text);
+        return;
+      case 'handled':
+        return;
+      case 'invalid':
+        this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: message.detail });
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  onStreamEnd(): void {
+    this.#fail({ code: 'OUTCOME_UNKNOWN', sent: 'unknown', detail: 'the stream ended without an answer' });
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    this.#fail(failure);
+  }
+
+  #notify(text: string | undefined): void {
+    if (text === undefined || !this.#wantsStream) return;
+    const { exchange } = this.#options;
+    const stream = exchange.stream;
+    if (stream === undefined) return;
+    this.#hasBegun = true;
+    exchange.record.progressEvents += 1;
+    if (stream.send(text)) return;
+    this.#inFlight?.pause();
+    stream.onDrain(() => this.#inFlight?.resume());
+  }
+
+  #finish(message: Extract<LegMessage, { kind: 'response' }>, status: number): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    const { exchange, onEnd } = this.#options;
+    if (this.#isOverInputRounds(message)) {
+      onEnd();
+      answerError(exchange, new FairleadError('TOO_MANY_INPUT_ROUNDS'));
+      return;
+    }
+    exchange.record.resultClass = message.resultClass;
+    onEnd();
+    if (exchange.stream === undefined) {
+      answerJsonBytes(exchange, status, message.bytes ?? message.text);
+      return;
+    }
+    exchange.stream.send(message.text);
+    endStream(exchange);
+  }
+
+  #isOverInputRounds(message: Extract<LegMessage, { kind: 'response' }>): boolean {
+    if (message.inputRequired === undefined) return false;
+    const { exchange, inputRounds, partitionKey, maxInputRounds } = this.#options;
+    const round = inputRounds.next(partitionKey, exchange.request.params?.['requestState'], message.inputRequired.requestState);
+    return round > maxInputRounds;
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#inFlight?.abort();
+    this.#options.onFailure(failure, this.#hasBegun);
+  }
+}
+
+/** Absent and wildcards count as yes; who names JSON only gets the final response as JSON. */
+function acceptsStream({ headers }: AgentExchange): boolean {
+  const accept = headers.accept;
+  return accept === undefined || accept.includes('text/event-stream') || accept.includes('*/*') || accept.includes('text/*');
+}
