@@ -28,7 +28,7 @@ export function decideUrl(policy: EgressPolicy, url: URL): EgressVerdict {
   const isLoopback = policy.development && isLoopbackHost(host);
   const formFault = urlFormFault(url, isLoopback);
   if (formFault !== undefined) return deny('url-policy', formFault);
-  const hostFault = hostFaultOf(policy, host, isLoopback);
+  const hostFault = hostFaultOf(policy, url.hostname, isLoopback);
   if (hostFault !== undefined) return deny('url-policy', hostFault);
   const port = portOf(url);
   if (!isLoopback && !isPortListed(policy, host, port)) return deny('url-policy', 'port-not-listed');
@@ -44,12 +44,13 @@ function urlFormFault(url: URL, isLoopback: boolean): DenyReason | undefined {
   return undefined;
 }
 
-function hostFaultOf(policy: EgressPolicy, host: string, isLoopback: boolean): DenyReason | undefined {
-  const isAnyListed = policy.allowedHosts.includes('*');
-  if (isIP(host) !== 0 && !isLoopback && policy.allowIpLiterals !== true) return 'ip-literal';
-  if (!isAnyListed) return isHostListed(policy.allowedHosts, host) ? undefined : 'host-not-listed';
-  if (isLoopback || isIP(host) !== 0) return undefined;
-  return host.includes('.') && !INTERNAL_NAME.test(host) ? undefined : 'internal-name';
+/** Rules name a literal of IPv6 in brackets, as the URL does. */
+function hostFaultOf(policy: EgressPolicy, hostname: string, isLoopback: boolean): DenyReason | undefined {
+  const isLiteral = hostname.startsWith('[') || isIP(hostname) !== 0;
+  if (isLiteral && !isLoopback && policy.allowIpLiterals !== true) return 'ip-literal';
+  if (!policy.allowedHosts.includes('*')) return isHostListed(policy.allowedHosts, hostname) ? undefined : 'host-not-listed';
+  if (isLoopback || isLiteral) return undefined;
+  return hostname.includes('.') && !INTERNAL_NAME.test(hostname) ? undefined : 'internal-name';
 }
 
 /** Judges one address for one host. In doubt the answer is deny. */
