@@ -1,29 +1,19 @@
 // What may be reached for one remote server: hosts, ports, and private addresses that a named
 // host may have. Absence never widens: without a listed host nothing is reached.
 
-import { isIP } from 'node:net';
+import { CIDR_PATTERN, isCidr } from '#core/egress/cidr-text.ts';
 
 import { SET, dnsSubdomain, int, list, mapBy, object, text } from './field-schemas.ts';
 import { hostRule, remoteUrl } from './remote-url-rules.ts';
 import { withRules } from './rule.ts';
 
-const CIDR_PATTERN = '^[0-9a-f.:]+/[0-9]+$';
-
-/** As netip.ParsePrefix reads it: no zone, no leading zero, no IPv4 inside IPv6. */
-function isCidr(text_: string): boolean {
-  const [address = '', bits = ''] = text_.split('/');
-  const family = isIP(address);
-  if (family === 0 || (family === 6 && address.includes('.'))) return false;
-  return /^(0|[1-9][0-9]*)$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
-}
-
 const cidr = withRules(
   text('An address range.', { max: 43, pattern: CIDR_PATTERN, hint: 'must be an address range like "10.0.0.0/24" or "fd00::/64"' }),
   [
     {
-      cel: 'isCIDR(self)',
+      cel: "isCIDR(self) && !(self.contains(':') && self.contains('.'))",
       message: 'must be an address range like "10.0.0.0/24" or "fd00::/64"',
-      check: (value) => !new RegExp(CIDR_PATTERN).test(value) || isCidr(value),
+      check: isCidr,
     },
   ],
 );

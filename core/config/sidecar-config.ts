@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
+import { CIDR_PATTERN, isCidr } from '#core/egress/cidr-text.ts';
 import { HOST_RULE_MESSAGES, HOST_RULE_PATTERN, hostRuleFault, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
 
 import { limitsSchema } from './limits-schema.ts';
@@ -33,7 +34,7 @@ export const TOOL_PATTERN_PATTERN = '^[A-Za-z0-9_./*-]{1,128}$';
 
 const name = z.string().min(1).max(253);
 const port = z.int().min(1).max(65_535);
-const cidr = z.union([z.cidrv4(), z.cidrv6()]);
+const cidr = z.string().max(43).regex(new RegExp(CIDR_PATTERN)).refine(isCidr, 'must be an address range like "10.0.0.0/24" or "fd00::/64"');
 
 const egressSchema = z.object({
   allowedHosts: z.array(z.string().max(253).regex(new RegExp(HOST_RULE_PATTERN))).min(1).max(64),
@@ -92,7 +93,7 @@ export const sidecarConfigSchema = z.object({
   binding: z.object({ namespace: name, name }),
   identity: z.object({
     tenant: name,
-    user: z.object({ type: z.literal('Static'), id: z.string().min(1).max(256) }),
+    user: z.object({ type: z.literal('Static'), id: z.string().regex(/^[^\u0000-\u001f\u007f]{1,256}$/) }),
   }),
   listeners: z.object({ agentPort: port }),
   servers: z.array(serverConfigSchema).max(64),
