@@ -8,7 +8,14 @@ import type { CallRecord } from '../audit/call-record.ts';
 import type { KeptAliveStream, StreamKeepAlive } from './stream-keep-alive.ts';
 
 /** `X-Accel-Buffering` and `Cache-Control` keep middleboxes from holding events back. */
-const STREAM_HEADERS = ['Content-Type', 'text/event-stream', 'Cache-Control', 'no-cache', 'X-Accel-Buffering', 'no'];
+const STREAM_HEADERS = [
+  'Content-Type',
+  'text/event-stream',
+  'Cache-Control',
+  'no-cache',
+  'X-Accel-Buffering',
+  'no',
+];
 /** Bytes waiting for the socket before `send` says stop; the same as Node's own mark. */
 const HIGH_WATER_CHARACTERS = 65_536;
 
@@ -39,7 +46,9 @@ export class AnswerStream implements KeptAliveStream {
   /** One JSON-RPC message. False: stop until `onDrain` fires. */
   send(data: string): boolean {
     if (!this.isOpen) return true;
-    this.#push(`data: ${data.includes('\n') || data.includes('\r') ? data.replace(/\r\n?|\n/g, '\ndata: ') : data}\n\n`);
+    this.#push(
+      `data: ${data.includes('\n') || data.includes('\r') ? data.replace(/\r\n?|\n/g, '\ndata: ') : data}\n\n`,
+    );
     return this.#pending.length < HIGH_WATER_CHARACTERS && !this.#response.writableNeedDrain;
   }
 

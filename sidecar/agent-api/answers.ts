@@ -22,25 +22,38 @@ export function isAnswerable(exchange: AgentExchange): boolean {
 }
 
 /** A whole JSON body; bytes of a remote server pass through untouched. */
-export function answerJsonBytes(exchange: AgentExchange, status: number, body: Buffer | string): boolean {
+export function answerJsonBytes(
+  exchange: AgentExchange,
+  status: number,
+  body: Buffer | string,
+): boolean {
   if (!isAnswerable(exchange)) return false;
   const { response, record } = exchange;
   const length = Buffer.byteLength(body);
   record.responseBytes = length;
-  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(length)]);
+  response.writeHead(status, [
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(length),
+  ]);
   response.end(body);
   record.finish();
   return true;
 }
 
 /** A JSON-RPC result; modern results get `resultType` and our `serverInfo` when they lack them. */
-export function answerResult(exchange: AgentExchange, result: Readonly<Record<string, unknown>>): boolean {
+export function answerResult(
+  exchange: AgentExchange,
+  result: Readonly<Record<string, unknown>>,
+): boolean {
   return answerMessage(exchange, 200, renderResult(exchange, result));
 }
 
 /** An error as its table entry wants it: a tool result that the model can act on, or a JSON-RPC error. */
 export function answerError(exchange: AgentExchange, error: FairleadError): boolean {
-  if (exchange.stream === undefined ? !isAnswerable(exchange) : !exchange.stream.isOpen) return false;
+  if (exchange.stream === undefined ? !isAnswerable(exchange) : !exchange.stream.isOpen)
+    return false;
   const { record } = exchange;
   record.resultClass = resultClassOf(error.code);
   record.errorCode = error.code;
@@ -48,13 +61,18 @@ export function answerError(exchange: AgentExchange, error: FairleadError): bool
   if (error.entry.rpc === 'tool-error' && exchange.request.method === 'tools/call') {
     return answerMessage(exchange, 200, renderResult(exchange, toolError(error, record.callId)));
   }
-  return answerMessage(exchange, errorStatus(exchange, error), renderRpcError(exchange.request.id, error, record.callId));
+  return answerMessage(
+    exchange,
+    errorStatus(exchange, error),
+    renderRpcError(exchange.request.id, error, record.callId),
+  );
 }
 
 /** Turns the answer into an event stream; throws when the exchange is no longer answerable. */
 export function startStream(exchange: AgentExchange): AnswerStream {
   if (exchange.stream !== undefined) return exchange.stream;
-  if (!isAnswerable(exchange)) throw new TypeError('startStream: the exchange has already been answered');
+  if (!isAnswerable(exchange))
+    throw new TypeError('startStream: the exchange has already been answered');
   const stream = new AnswerStream(exchange.response, exchange.record, exchange.keepAlive);
   exchange.stream = stream;
   return stream;
@@ -95,12 +113,23 @@ export function toolError(error: FairleadError, callId: string): Record<string, 
 }
 
 /** A JSON-RPC error; `data.code` shows that it is ours and not the remote server's. */
-export function renderRpcError(id: RequestId | undefined, error: FairleadError, callId?: string): string {
+export function renderRpcError(
+  id: RequestId | undefined,
+  error: FairleadError,
+  callId?: string,
+): string {
   const { rpc, isRetriable } = error.entry;
-  const data = { ...error.data, code: error.code, retriable: isRetriable, ...(callId === undefined ? {} : { callId }) };
+  const data = {
+    ...error.data,
+    code: error.code,
+    retriable: isRetriable,
+    ...(callId === undefined ? {} : { callId }),
+  };
   // What a table entry wants as a tool result has no place in other methods: there it is internal.
   const body = { code: typeof rpc === 'number' ? rpc : -32603, message: error.message, data };
-  return JSON.stringify(id === undefined ? { jsonrpc: '2.0', error: body } : { jsonrpc: '2.0', id, error: body });
+  return JSON.stringify(
+    id === undefined ? { jsonrpc: '2.0', error: body } : { jsonrpc: '2.0', id, error: body },
+  );
 }
 
 /** Faults of the content, which 2025 clients expect inside a 200; everything else keeps its status. */
@@ -112,7 +141,10 @@ const LEGACY_CONTENT_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'INTERNAL_ERROR',
 ]);
 
-export function errorStatus(exchange: { readonly era: AgentExchange['era'] }, error: FairleadError): number {
+export function errorStatus(
+  exchange: { readonly era: AgentExchange['era'] },
+  error: FairleadError,
+): number {
   if (exchange.era === 'legacy' && LEGACY_CONTENT_FAULTS.has(error.code)) return 200;
   return error.entry.httpStatus;
 }
@@ -144,7 +176,8 @@ export function resultClassOf(code: ErrorCode): ResultClass {
  */
 export function asFairleadError(thrown: unknown): FairleadError {
   if (thrown instanceof FairleadError) return thrown;
-  const logDetail = thrown instanceof Error ? [thrown.name, ...stackFrames(thrown)].join(' ') : typeof thrown;
+  const logDetail =
+    thrown instanceof Error ? [thrown.name, ...stackFrames(thrown)].join(' ') : typeof thrown;
   return new FairleadError('INTERNAL_ERROR', { logDetail, cause: thrown });
 }
 

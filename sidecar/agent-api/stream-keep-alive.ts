@@ -46,6 +46,7 @@ export class StreamKeepAlive {
       if (stream.silentTicks >= SILENT_TICKS) stream.writeComment();
       else stream.silentTicks += 1;
     }
-    if (this.#streams.size > 0) this.#timer = this.#clock.setTimer(KEEP_ALIVE_TICK_MS, this.#tick, { unref: true });
+    if (this.#streams.size > 0)
+      this.#timer = this.#clock.setTimer(KEEP_ALIVE_TICK_MS, this.#tick, { unref: true });
   };
 }

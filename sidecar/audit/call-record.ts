@@ -38,3 +38,10 @@ export interface CallRecord {
   /** Writes the line and the metrics; a second call does nothing. */
   finish(): void;
 }
+
+/** What the agent API keeps of a record besides what the relay sees. */
+export interface FinishableRecord extends CallRecord {
+  readonly isFinished: boolean;
+  /** Runs after the line was written. */
+  onFinished: (() => void) | undefined;
+}
