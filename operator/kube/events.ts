@@ -3,7 +3,7 @@
 // an event is a courtesy. Callers must not put secrets or values of referred objects into notes.
 
 import { randomBytes } from 'node:crypto';
-import type { Logger } from 'pino';
+import type { Logger } from '#core/telemetry/log.ts';
 import type { Clock } from '#core/clock.ts';
 import { isKubeError } from './kube-error.ts';
 import type { KubeClient } from './kube-client.ts';

@@ -3,90 +3,45 @@
 // It caches nothing and decides nothing; informers and reconcilers do.
 
 import { arch, platform } from 'node:os';
+
 import { systemClock } from '#core/clock.ts';
-import type { Clock } from '#core/clock.ts';
 import { VERSION } from '#core/version.ts';
+import type {
+  ApplyOptions,
+  DeleteOptions,
+  KubeClientOptions,
+  KubeReader,
+  ListOptions,
+  ListResult,
+  WatchOptions,
+  WriteOptions,
+} from './kube-client-options.ts';
 import { kubeConfigLoader } from './kube-config.ts';
-import type { KubeConfigLoader } from './kube-config.ts';
 import { KubeConnection } from './kube-connection.ts';
-import { KubeError, isKubeError, isRecord } from './kube-error.ts';
-import { apiVersionOf, resourcePath } from './kube-object.ts';
+import { isKubeError } from './kube-error.ts';
+import { resourcePath } from './kube-object.ts';
 import type { ApiResource, KubeObject, ObjectRef } from './kube-object.ts';
 import { KubeTransport } from './kube-transport.ts';
-import type { CallOptions, KubeClientMetrics, KubeRequest } from './kube-transport.ts';
+import type { CallOptions, KubeRequest } from './kube-transport.ts';
+import { notAnObject, parseListPage } from './list-page.ts';
+import type { ListPage } from './list-page.ts';
+import {
+  acceptFor,
+  named,
+  namespacePart,
+  pathOf,
+  refOf,
+  selectorQuery,
+  writeQuery,
+} from './request-parts.ts';
 import { RequestLimiter } from './request-limiter.ts';
 import { isKubeObject, readWatchEvents } from './watch-stream.ts';
 import type { WatchEvent } from './watch-stream.ts';
 import { OPEN_GATE } from './write-gate.ts';
 import type { WriteGate } from './write-gate.ts';
 
-export type { CallOptions, KubeClientMetrics } from './kube-transport.ts';
-
 export const FIELD_MANAGER = 'fairlead-operator';
 const PAGE_SIZE = 500;
-
-export interface KubeClientOptions {
-  readonly loadConfig?: KubeConfigLoader;
-  readonly clock?: Clock;
-  readonly metrics?: KubeClientMetrics;
-  readonly userAgent?: string;
-  readonly queriesPerSecond?: number;
-  readonly burst?: number;
-  readonly random?: () => number;
-}
-
-export interface SelectOptions {
-  /** Absent: all namespaces. */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** Only metadata is sent (PartialObjectMetadata). */
-  readonly isMetadataOnly?: boolean;
-}
-
-export interface ListOptions extends SelectOptions, CallOptions {
-  readonly pageSize?: number;
-  /** The state exactly as it was at this version; the server answers 410 when it no longer has it. */
-  readonly exactResourceVersion?: string;
-}
-
-export interface ListResult {
-  readonly items: readonly KubeObject[];
-  readonly resourceVersion: string;
-}
-
-export interface WatchOptions extends SelectOptions {
-  readonly resourceVersion: string;
-  readonly timeoutSeconds: number;
-  readonly signal?: AbortSignal;
-}
-
-export interface WriteOptions extends CallOptions {
-  /** Everything is checked, nothing is stored. */
-  readonly isDryRun?: boolean;
-  /** `Strict` refuses unknown fields instead of dropping them. */
-  readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
-  readonly subresource?: 'status';
-}
-
-export interface ApplyOptions extends Omit<WriteOptions, 'subresource'> {
-  readonly fieldManager?: string;
-  /** Default true: takes fields over from other managers. Only for objects and fields that are ours. */
-  readonly isForced?: boolean;
-}
-
-export interface DeleteOptions extends CallOptions {
-  /** Deletes only this very object, not one of the same name. */
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
-}
-
-/** What informers need. */
-export interface KubeReader {
-  list(resource: ApiResource, options?: ListOptions): Promise<ListResult>;
-  watch(resource: ApiResource, options: WatchOptions): AsyncIterable<WatchEvent>;
-}
 
 export class KubeClient implements KubeReader, AsyncDisposable {
   readonly #connection: KubeConnection;
@@ -222,7 +177,7 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     object: KubeObject,
     options: ApplyOptions = {},
   ): Promise<KubeObject> {
-    return this.#apply(resource, object, options, undefined);
+    return this.#apply(resource, object, options);
   }
 
   async applyStatus(
@@ -230,7 +185,7 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     object: KubeObject,
     options: ApplyOptions = {},
   ): Promise<KubeObject> {
-    return this.#apply(resource, object, options, 'status');
+    return this.#apply(resource, object, { ...options, subresource: 'status' });
   }
 
   /** JSON merge patch. With `metadata.resourceVersion` in it, the server refuses a lost race. */
@@ -296,10 +251,9 @@ export class KubeClient implements KubeReader, AsyncDisposable {
   async #apply(
     resource: ApiResource,
     object: KubeObject,
-    options: ApplyOptions,
-    subresource: 'status' | undefined,
+    options: ApplyOptions & Pick<WriteOptions, 'subresource'>,
   ): Promise<KubeObject> {
-    const { fieldManager = FIELD_MANAGER, isForced = true } = options;
+    const { fieldManager = FIELD_MANAGER, isForced = true, subresource } = options;
     return this.#requestObject(resource, {
       method: 'PATCH',
       path: pathOf(refOf(resource, object), subresource),
@@ -338,7 +292,7 @@ export class KubeClient implements KubeReader, AsyncDisposable {
     resource: ApiResource,
     options: ListOptions,
     token: string | undefined,
-  ): Promise<Page> {
+  ): Promise<ListPage> {
     const exact = token === undefined ? options.exactResourceVersion : undefined;
     const path = resourcePath(resource, namespacePart(resource, options.namespace));
     const answer = await this.#transport.requestJson({
@@ -356,82 +310,6 @@ export class KubeClient implements KubeReader, AsyncDisposable {
       gate: this.#gate,
       isUrgent: this.#isUrgent,
     });
-    return parsePage(answer, `GET ${path}`);
+    return parseListPage(answer, `GET ${path}`);
   }
-}
-
-interface Page {
-  readonly items: readonly KubeObject[];
-  readonly resourceVersion: string;
-  readonly token: string | undefined;
-}
-
-function parsePage(answer: unknown, request: string): Page {
-  const metadata =
-    isRecord(answer) && isRecord(answer['metadata']) ? answer['metadata'] : undefined;
-  const items = isRecord(answer) ? (answer['items'] ?? []) : undefined;
-  if (metadata === undefined || !Array.isArray(items) || !items.every(isKubeObject))
-    throw notAnObject(request);
-  const { resourceVersion, continue: token } = metadata;
-  if (typeof resourceVersion !== 'string') throw notAnObject(request);
-  return {
-    items,
-    resourceVersion,
-    token: typeof token === 'string' && token !== '' ? token : undefined,
-  };
-}
-
-/** Items of typed lists come without kind, and metadata-only ones with another: all get their own back. */
-function named(resource: ApiResource, object: KubeObject): KubeObject {
-  const apiVersion = apiVersionOf(resource);
-  if (object.kind === resource.kind && object.apiVersion === apiVersion) return object;
-  return { ...object, apiVersion, kind: resource.kind };
-}
-
-function refOf(resource: ApiResource, object: KubeObject): ObjectRef {
-  const { name, namespace } = object.metadata;
-  return { resource, name, ...(namespace === undefined ? {} : { namespace }) };
-}
-
-function pathOf(ref: ObjectRef, subresource?: string): string {
-  if (ref.resource.isNamespaced && ref.namespace === undefined)
-    throw new TypeError(`${ref.resource.plural} needs a namespace`);
-  return resourcePath(ref.resource, {
-    ...namespacePart(ref.resource, ref.namespace),
-    name: ref.name,
-    ...(subresource === undefined ? {} : { subresource }),
-  });
-}
-
-function namespacePart(
-  resource: ApiResource,
-  namespace: string | undefined,
-): { namespace?: string } {
-  return resource.isNamespaced && namespace !== undefined ? { namespace } : {};
-}
-
-function selectorQuery(options: SelectOptions): Record<string, string | undefined> {
-  return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
-}
-
-function writeQuery(
-  options: Omit<WriteOptions, 'subresource'>,
-): Record<string, string | undefined> {
-  return {
-    dryRun: options.isDryRun === true ? 'All' : undefined,
-    fieldValidation: options.fieldValidation,
-  };
-}
-
-function acceptFor(metadataKind: string, options: SelectOptions): string {
-  return options.isMetadataOnly === true
-    ? `application/json;as=${metadataKind};g=meta.k8s.io;v=v1`
-    : 'application/json';
-}
-
-function notAnObject(request: string): KubeError {
-  return new KubeError('server', {
-    message: `${request}: the answer is not a Kubernetes object`,
-    outcome: 'unknown',
-  });
 }

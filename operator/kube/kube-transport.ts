@@ -61,7 +61,7 @@ export class KubeTransport {
   /** Sends, reads the whole JSON answer, retries as the policy allows. */
   async requestJson(request: KubeRequest): Promise<unknown> {
     using deadline = this.#deadline(request);
-    return this.#withRetries(request, deadline, async (response) => response.body.json());
+    return await this.#withRetries(request, deadline, async (response) => response.body.json());
   }
 
   /** Sends and returns the body as it arrives. The timeout covers only the time up to the headers. */

@@ -4,9 +4,9 @@
 // It knows nothing about objects; the reconcile function reads informers and writes.
 
 import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
+import type { Logger } from '#core/telemetry/log.ts';
 import type { Clock } from '#core/clock.ts';
-import { CallDeadline } from '../kube/call-deadline.ts';
+import { CallDeadline } from '#operator/kube/call-deadline.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 /** The input is wrong and trying again cannot help; the next change of the object does. */

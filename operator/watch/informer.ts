@@ -4,13 +4,14 @@
 // and an add. It never writes, and it never has two watches open.
 
 import type { Clock } from '#core/clock.ts';
-import { isKubeError } from '../kube/kube-error.ts';
-import type { KubeReader, SelectOptions } from '../kube/kube-client.ts';
-import { objectKey } from '../kube/kube-object.ts';
-import type { ApiResource, KubeObject } from '../kube/kube-object.ts';
-import type { WatchEvent } from '../kube/watch-stream.ts';
+import { isKubeError } from '#operator/kube/kube-error.ts';
+import type { KubeReader, SelectOptions } from '#operator/kube/kube-client-options.ts';
+import { objectKey } from '#operator/kube/kube-object.ts';
+import type { ApiResource, KubeObject } from '#operator/kube/kube-object.ts';
+import type { WatchEvent } from '#operator/kube/watch-stream.ts';
 import { Backoff } from './backoff.ts';
-import { ObjectStore } from './object-store.ts';
+import { LocalCopy } from './local-copy.ts';
+import type { ChangeHandler } from './local-copy.ts';
 import type { Indexers } from './object-store.ts';
 import { WatchGuard } from './watch-guard.ts';
 import type { WatchLog } from './watch-log.ts';
@@ -23,18 +24,8 @@ import {
 } from './watch-policy.ts';
 import type { NextStep, RelistReason, WatchEnd, WatchHistory } from './watch-policy.ts';
 
-/** `current` is undefined for a delete, `old` for an add. */
-export type ChangeHandler<T> = (
-  old: T | undefined,
-  current: T | undefined,
-  context: ChangeContext,
-) => void;
-
-export interface ChangeContext {
-  readonly key: string;
-  /** From the first list, or from the store when the handler came late: nothing has happened to the object. */
-  readonly isInitialList: boolean;
-}
+export { withoutManagedFields } from './local-copy.ts';
+export type { ChangeContext, ChangeHandler } from './local-copy.ts';
 
 export interface InformerMetrics {
   /** `fairlead_informer_last_contact_timestamp_seconds` */
@@ -67,8 +58,7 @@ export interface InformerOptions<T extends KubeObject = KubeObject> extends Sele
 export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposable {
   readonly #options: InformerOptions<T>;
   readonly #random: () => number;
-  readonly #store: ObjectStore<T>;
-  readonly #handlers = new Set<ChangeHandler<T>>();
+  readonly #copy: LocalCopy<T>;
   readonly #backoff: Backoff;
   readonly #stopping = new AbortController();
   readonly #sync = Promise.withResolvers<void>();
@@ -79,13 +69,13 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
   #hasSeenBookmarks = false;
   #safetyRelistAtMs = 0;
   #lastContactMs: number | undefined;
-  /** Versions for which the transform threw, so that a relist does not take them for changes. */
-  readonly #unreadable = new Map<string, string | undefined>();
 
   constructor(options: InformerOptions<T>) {
     this.#options = options;
     this.#random = options.random ?? Math.random;
-    this.#store = new ObjectStore(options.indexers);
+    const { resource, log, transform, indexers } = options;
+    const onSize = (objects: number): void => options.metrics?.size(objects);
+    this.#copy = new LocalCopy({ resource, log, transform, indexers, onSize });
     this.#backoff = new Backoff({ clock: options.clock, random: this.#random });
     // Whoever awaits `synced` hears of a stop; when nobody does, that is no unhandled rejection.
     this.#sync.promise.catch(() => undefined);
@@ -106,23 +96,20 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
   }
 
   get(key: string): T | undefined {
-    return this.#store.get(key);
+    return this.#copy.store.get(key);
   }
 
   list(): readonly T[] {
-    return this.#store.list();
+    return this.#copy.store.list();
   }
 
   listByIndex(name: string, value: string): readonly T[] {
-    return this.#store.listByIndex(name, value);
+    return this.#copy.store.listByIndex(name, value);
   }
 
   /** A handler that comes late hears of everything that is already there. Returns how to leave. */
   addHandler(handler: ChangeHandler<T>): () => void {
-    this.#handlers.add(handler);
-    for (const key of this.#store.keys())
-      this.#call(handler, undefined, this.#store.get(key), { key, isInitialList: true });
-    return () => this.#handlers.delete(handler);
+    return this.#copy.addHandler(handler);
   }
 
   start(): void {
@@ -179,11 +166,11 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
     const { client, resource, metrics, log } = this.#options;
     const { items, resourceVersion } = await client.list(resource, this.#listOptions());
     if (this.#stopping.signal.aborted) return;
-    this.#replace(items);
+    this.#copy.replace(items, !this.#hasSynced);
     this.#resourceVersion = resourceVersion;
     this.#touch();
     metrics?.relist(reason);
-    log.debug({ resource: resource.plural, reason, objects: this.#store.size }, 'listed');
+    log.debug({ resource: resource.plural, reason, objects: this.#copy.store.size }, 'listed');
     this.#safetyRelistAtMs = this.#options.clock.monotonicMs() + safetyRelistDelayMs(this.#random);
     if (this.#hasSynced) return;
     this.#hasSynced = true;
@@ -204,7 +191,7 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
       });
     if (exact === undefined) return this.#relist('safety');
     if (this.#stopping.signal.aborted) return;
-    const differences = this.#replace(exact.items);
+    const differences = this.#copy.replace(exact.items, false);
     this.#touch();
     metrics?.relist('safety');
     metrics?.drift(differences);
@@ -275,83 +262,9 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
     this.#touch();
     const { resourceVersion } = event.object.metadata;
     if (event.type === 'BOOKMARK') this.#hasSeenBookmarks = true;
-    else if (event.type === 'DELETED') this.#remove(objectKey(event.object));
-    else this.#put(event.object, !this.#hasSynced);
+    else if (event.type === 'DELETED') this.#copy.remove(objectKey(event.object));
+    else this.#copy.put(event.object);
     if (resourceVersion !== undefined) this.#resourceVersion = resourceVersion;
-  }
-
-  /** Makes the store equal to a full list; returns how many objects differed. */
-  #replace(items: readonly KubeObject[]): number {
-    const isInitialList = !this.#hasSynced;
-    const present = new Set(items.map(objectKey));
-    const vanished = this.#store.keys().filter((key) => !present.has(key));
-    for (const key of vanished) this.#remove(key);
-    for (const key of this.#unreadable.keys()) if (!present.has(key)) this.#unreadable.delete(key);
-    const changed = items.filter((item) => this.#put(item, isInitialList));
-    return vanished.length + changed.length;
-  }
-
-  /** True when the object differs from what was there. */
-  #put(raw: KubeObject, isInitialList: boolean): boolean {
-    const key = objectKey(raw);
-    const old = this.#store.get(key);
-    const isSameObject = old?.metadata.uid === raw.metadata.uid;
-    if (
-      old !== undefined &&
-      isSameObject &&
-      old.metadata.resourceVersion === raw.metadata.resourceVersion
-    )
-      return false;
-    if (this.#unreadable.has(key) && this.#unreadable.get(key) === raw.metadata.resourceVersion)
-      return false;
-    const current = this.#transform(raw, key);
-    if (current === undefined) {
-      this.#remove(key);
-      this.#unreadable.set(key, raw.metadata.resourceVersion);
-      return true;
-    }
-    this.#unreadable.delete(key);
-    if (old !== undefined && !isSameObject) this.#remove(key);
-    this.#store.set(key, current);
-    this.#options.metrics?.size(this.#store.size);
-    this.#notify(isSameObject ? old : undefined, current, { key, isInitialList });
-    return true;
-  }
-
-  #remove(key: string): void {
-    this.#unreadable.delete(key);
-    const old = this.#store.get(key);
-    if (old === undefined) return;
-    this.#store.delete(key);
-    this.#options.metrics?.size(this.#store.size);
-    this.#notify(old, undefined, { key, isInitialList: false });
-  }
-
-  #transform(raw: KubeObject, key: string): T | undefined {
-    try {
-      return this.#options.transform(raw);
-    } catch (error) {
-      this.#options.log.error(
-        { err: error, resource: this.#options.resource.plural, key },
-        'an object could not be read',
-      );
-      return undefined;
-    }
-  }
-
-  #notify(old: T | undefined, current: T | undefined, context: ChangeContext): void {
-    for (const handler of this.#handlers) this.#call(handler, old, current, context);
-  }
-
-  #call(handler: ChangeHandler<T>, ...change: Parameters<ChangeHandler<T>>): void {
-    try {
-      handler(...change);
-    } catch (error) {
-      this.#options.log.error(
-        { err: error, resource: this.#options.resource.plural, key: change[2].key },
-        'an event handler failed',
-      );
-    }
   }
 
   #touch(): void {
@@ -366,10 +279,4 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
       `${what} failed`,
     );
   }
-}
-
-/** The usual transform: drops what no reconciler reads and what fills memory. */
-export function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields: _managedFields, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

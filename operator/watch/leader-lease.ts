@@ -4,12 +4,12 @@
 // process that was frozen cannot write before it has noticed. A lost lease is final: the process must exit.
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import { isKubeError } from '../kube/kube-error.ts';
-import { LEASES } from '../kube/kube-object.ts';
-import type { KubeObject } from '../kube/kube-object.ts';
-import { LeaseLostError } from '../kube/write-gate.ts';
-import type { WriteGate } from '../kube/write-gate.ts';
+import type { KubeClient } from '#operator/kube/kube-client.ts';
+import { isKubeError } from '#operator/kube/kube-error.ts';
+import { LEASES } from '#operator/kube/kube-object.ts';
+import type { KubeObject } from '#operator/kube/kube-object.ts';
+import { LeaseLostError } from '#operator/kube/write-gate.ts';
+import type { WriteGate } from '#operator/kube/write-gate.ts';
 import {
   DEFAULT_LEASE_TIMINGS,
   acquireDelayMs,

@@ -1,10 +1,10 @@
 // The contents of a Lease and what an elector may do about them: pure, on monotonic times of its own.
 // renewTime of the Lease is written for people and never compared: clocks of two machines differ.
 
-import { apiVersionOf, LEASES } from '../kube/kube-object.ts';
-import type { KubeObject } from '../kube/kube-object.ts';
-import { isRecord } from '../kube/kube-error.ts';
-import { microTime } from '../kube/micro-time.ts';
+import { apiVersionOf, LEASES } from '#operator/kube/kube-object.ts';
+import type { KubeObject } from '#operator/kube/kube-object.ts';
+import { isRecord } from '#operator/kube/kube-error.ts';
+import { microTime } from '#operator/kube/micro-time.ts';
 
 export interface LeaseRecord {
   /** Empty: nobody holds it. */

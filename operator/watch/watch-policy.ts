@@ -1,8 +1,8 @@
 // What an informer does when a watch or a list has ended: pure decisions, with client-go's numbers.
 // The rule behind them: a gap whose size is unknown is closed by a full list, never guessed away.
 
-import { KubeError } from '../kube/kube-error.ts';
-import { MALFORMED_WATCH } from '../kube/watch-stream.ts';
+import { KubeError } from '#operator/kube/kube-error.ts';
+import { MALFORMED_WATCH } from '#operator/kube/watch-stream.ts';
 
 export type RelistReason = 'first' | 'expired' | 'empty-watches' | 'malformed' | 'safety';
 
