@@ -1,0 +1,85 @@
+// The suite `calls`: one upstream, all targets on it at once, and every round measures each of
+// them in turn, so that a busy neighbour or a warm processor meets all alike. Figures are medians
+// over the rounds. It ends every process and removes every file that it made.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { systemClock } from '#core/clock.ts';
+
+import type { BenchOptions, TargetName } from './bench-options.ts';
+import { buildFixtures, buildProduct } from './build-programs.ts';
+import { findNginx } from './find-nginx.ts';
+import { judgeGates } from './gates.ts';
+import { findFreePort } from './loopback-ports.ts';
+import { measureLoad, QUICK_LOAD, THOROUGH_LOAD } from './measure-load.ts';
+import { measureStarts } from './measure-starts.ts';
+import { ProcessGroup } from './process-group.ts';
+import { renderJson, renderTable } from './render-report.ts';
+import { Results } from './results.ts';
+import type { TargetContext } from './targets.ts';
+
+const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
+
+export async function runCallsSuite(options: BenchOptions): Promise<boolean> {
+  await using cleanUp = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), 'fairlead-bench-'));
+  cleanUp.defer(() => rm(dir, { recursive: true, force: true }));
+  const group = cleanUp.use(new ProcessGroup());
+  endWithRun(group);
+
+  const { context, targets } = await prepare(options, group, dir);
+  const results = new Results();
+  await measureStarts({ context, targets, results, rounds: options.isQuick ? 3 : 7, say });
+  await measureLoad({
+    context,
+    targets,
+    results,
+    plan: options.isQuick ? QUICK_LOAD : THOROUGH_LOAD,
+    say,
+  });
+
+  const gates = judgeGates(results);
+  const report = { title: describeRun(options), results, gates };
+  process.stdout.write(options.isJson ? renderJson(report) : `\n${renderTable(report)}`);
+  return gates.every(({ verdict }) => verdict !== 'fail');
+}
+
+interface Prepared {
+  readonly context: TargetContext;
+  readonly targets: readonly TargetName[];
+}
+
+async function prepare(options: BenchOptions, group: ProcessGroup, dir: string): Promise<Prepared> {
+  say('building ...');
+  const programs = await buildFixtures();
+  if (options.targets.includes('sidecar')) await buildProduct();
+  const nginx = options.targets.includes('nginx') ? await findNginx(say) : undefined;
+  const targets = options.targets.filter((name) => name !== 'nginx' || nginx !== undefined);
+  const upstreamPort = await findFreePort();
+  group.start({
+    command: programs.fastup,
+    args: [String(upstreamPort)],
+    logFile: join(dir, 'fastup.log'),
+  });
+  return { context: { programs, nginx, group, clock: systemClock, dir, upstreamPort }, targets };
+}
+
+/** An interrupted run leaves nothing behind that would be measured, or in the way, next time. */
+function endWithRun(group: ProcessGroup): void {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    process.once(signal, () => {
+      group.killNow();
+      process.exit(code);
+    });
+  }
+}
+
+function describeRun({ isQuick }: BenchOptions): string {
+  const machine = `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores`;
+  return `tools/call through each target, JSON answers of 0.4 KB; Node ${process.versions.node}; ${machine}${isQuick ? '; quick' : ''}`;
+}
