@@ -2,6 +2,7 @@
 // them in turn, so that a busy neighbour or a warm processor meets all alike. Figures are medians
 // over the rounds. It ends every process and removes every file that it made.
 
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ export async function runCallsSuite(options: BenchOptions): Promise<boolean> {
   const dir = await mkdtemp(join(tmpdir(), 'fairlead-bench-'));
   cleanUp.defer(() => rm(dir, { recursive: true, force: true }));
   const group = cleanUp.use(new ProcessGroup());
-  endWithRun(group);
+  endWithRun(group, dir);
 
   const { context, targets } = await prepare(options, group, dir);
   const results = new Results();
@@ -67,13 +68,14 @@ async function prepare(options: BenchOptions, group: ProcessGroup, dir: string):
 }
 
 /** An interrupted run leaves nothing behind that would be measured, or in the way, next time. */
-function endWithRun(group: ProcessGroup): void {
+function endWithRun(group: ProcessGroup, dir: string): void {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
     process.once(signal, () => {
       group.killNow();
+      rmSync(dir, { recursive: true, force: true });
       process.exit(code);
     });
   }
