@@ -4,7 +4,7 @@
 // the whole rule is here, in one table. Pure: text in, findings out.
 
 import { importsOf, lineOf, memberName, nameOf, parseSource, walk } from './syntax-tree.ts';
-import type { Fault, ImportEdge, SyntaxNode } from './syntax-tree.ts';
+import type { Fault, ImportEdge, ImportedName, SyntaxNode } from './syntax-tree.ts';
 import type { SourceTree } from './source-tree.ts';
 
 /** Not part of the product: they measure, fake and start things. */
@@ -51,7 +51,6 @@ const IMPORT_RULES: Readonly<
   'dns/promises': { names: ['*'], rule: NETWORK },
   '@kubernetes/client-node': { names: ['*'], rule: KUBE },
   process: { names: ['env'], rule: ENVIRONMENT },
-  perf_hooks: { names: ['performance'], rule: CLOCK },
 };
 
 /** Names of undici that resolve, follow or proxy on their own. */
@@ -61,6 +60,7 @@ const MEMBER_RULES: Readonly<Record<string, Rule>> = {
   'process.env': ENVIRONMENT,
   'Date.now': CLOCK,
   'performance.now': CLOCK,
+  'performance.timeOrigin': CLOCK,
   'process.hrtime': CLOCK,
   'interceptors.dns': UNGUARDED,
   'interceptors.redirect': UNGUARDED,
@@ -96,7 +96,7 @@ function importFindings(edge: ImportEdge): Finding[] {
   const module = edge.specifier.replace(/^node:/, '');
   const doors = IMPORT_RULES[module];
   const running = edge.names.filter((name) => !name.isType).map(({ name }) => name);
-  const findings: Finding[] = [];
+  const findings: Finding[] = edge.names.flatMap((imported) => renamedClock(edge, imported));
   const add = (name: string, rule: Rule): void => {
     findings.push({ offset: edge.offset, what: `${name} of ${edge.specifier}`, rule });
   };
@@ -107,10 +107,18 @@ function importFindings(edge: ImportEdge): Finding[] {
   return findings;
 }
 
+/** Other members of `performance` read no clock, so it may be imported, but under its own name. */
+function renamedClock(edge: ImportEdge, { name, local }: ImportedName): Finding[] {
+  if (!/^(node:)?perf_hooks$/.test(edge.specifier) || edge.isDynamic) return [];
+  if (name === 'performance' && local === 'performance') return [];
+  if (name !== 'performance' && name !== '*' && name !== 'default') return [];
+  return [{ offset: edge.offset, what: `${name} of ${edge.specifier} as ${local}`, rule: CLOCK }];
+}
+
 function isDoor(module: string, name: string, doors: readonly string[]): boolean {
   if (doors.includes('*') || doors.includes(name)) return true;
-  // `import process from 'node:process'` and `* as http` are judged where a member is read.
-  return (name === '*' || name === 'default') && module !== 'process' && module !== 'perf_hooks';
+  // A namespace hides which name is used; only `process` is judged where a member is read.
+  return (name === '*' || name === 'default') && module !== 'process';
 }
 
 function expressionFindings(program: SyntaxNode, imports: readonly ImportEdge[]): Finding[] {
