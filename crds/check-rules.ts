@@ -11,16 +11,25 @@ export interface RuleFault {
   readonly message: string;
 }
 
-export function* checkRules(schema: StructuralSchema, value: unknown, at: { readonly path: string; readonly options: RuleOptions }): Generator<RuleFault> {
+export function* checkRules(
+  schema: StructuralSchema,
+  value: unknown,
+  at: { readonly path: string; readonly options: RuleOptions },
+): Generator<RuleFault> {
   const { path, options } = at;
   for (const rule of schema.rules ?? []) {
-    if (!rule.check(value, options)) yield { path: path + (rule.path ?? ''), message: rule.message };
+    if (!rule.check(value, options))
+      yield { path: path + (rule.path ?? ''), message: rule.message };
   }
   if (Array.isArray(value)) yield* checkList(schema, value, at);
   else if (isPlainObject(value)) yield* checkObject(schema, value, at);
 }
 
-function* checkList(schema: StructuralSchema, items: readonly unknown[], at: Parameters<typeof checkRules>[2]): Generator<RuleFault> {
+function* checkList(
+  schema: StructuralSchema,
+  items: readonly unknown[],
+  at: Parameters<typeof checkRules>[2],
+): Generator<RuleFault> {
   const seen = new Set<string>();
   for (const [index, item] of items.entries()) {
     const path = `${at.path}[${index}]`;
@@ -37,16 +46,25 @@ function identityOf(listKind: ListKind | undefined, item: unknown): string | und
   return isPlainObject(item) ? JSON.stringify(listKind.keys.map((key) => item[key])) : undefined;
 }
 
-function* checkObject(schema: StructuralSchema, value: Readonly<Record<string, unknown>>, at: Parameters<typeof checkRules>[2]): Generator<RuleFault> {
+function* checkObject(
+  schema: StructuralSchema,
+  value: Readonly<Record<string, unknown>>,
+  at: Parameters<typeof checkRules>[2],
+): Generator<RuleFault> {
   const size = Object.keys(value).length;
   if (schema.minProperties !== undefined && size < schema.minProperties) {
-    yield { path: at.path, message: `must have at least ${schema.minProperties} ${schema.minProperties === 1 ? 'entry' : 'entries'}` };
+    yield {
+      path: at.path,
+      message: `must have at least ${schema.minProperties} ${schema.minProperties === 1 ? 'entry' : 'entries'}`,
+    };
   }
   if (schema.maxProperties !== undefined && size > schema.maxProperties) {
     yield { path: at.path, message: `must have at most ${schema.maxProperties} entries` };
   }
   for (const [name, member] of Object.entries(value)) {
-    const memberSchema = schema.properties === undefined ? schema.additionalProperties : schema.properties[name];
-    if (memberSchema !== undefined && member !== undefined) yield* checkRules(memberSchema, member, { ...at, path: `${at.path}.${name}` });
+    const memberSchema =
+      schema.properties === undefined ? schema.additionalProperties : schema.properties[name];
+    if (memberSchema !== undefined && member !== undefined)
+      yield* checkRules(memberSchema, member, { ...at, path: `${at.path}.${name}` });
   }
 }

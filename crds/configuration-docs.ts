@@ -19,7 +19,15 @@ export function configurationDocs(definitions: readonly KindDefinition[]): strin
   return `${[INTRODUCTION, ...definitions.map(kindSection)].join('\n')}`;
 }
 
-function kindSection({ kind, plural, shortName, description, nameMaxLength, spec, status }: KindDefinition): string {
+function kindSection({
+  kind,
+  plural,
+  shortName,
+  description,
+  nameMaxLength,
+  spec,
+  status,
+}: KindDefinition): string {
   const rules = [...ruleLines(spec, 'spec')];
   return [
     `## ${kind}\n`,
@@ -68,7 +76,9 @@ function constraints(schema: StructuralSchema): string {
     range(schema.minItems, schema.maxItems, ' items'),
     range(schema.minProperties, schema.maxProperties, ' entries'),
     schema.listKind?.kind === 'set' ? 'no duplicates' : undefined,
-    schema.listKind?.kind === 'map' ? `unique by ${schema.listKind.keys.map(code).join(', ')}` : undefined,
+    schema.listKind?.kind === 'map'
+      ? `unique by ${schema.listKind.keys.map(code).join(', ')}`
+      : undefined,
     schema.maxLength === undefined ? undefined : `at most ${schema.maxLength} characters`,
     valueConstraint(schema),
   ];
@@ -83,22 +93,31 @@ function valueConstraint(schema: StructuralSchema): string | undefined {
     const text = constraints(inner);
     return text === '' ? undefined : `each: ${text}`;
   }
-  const own = (schema.rules ?? []).filter(({ path }) => path === undefined && schema.type !== 'object').map(({ message }) => message);
+  const own = (schema.rules ?? [])
+    .filter(({ path }) => path === undefined && schema.type !== 'object')
+    .map(({ message }) => message);
   const texts = schema.patternHint === undefined ? own : [schema.patternHint, ...own];
   return texts.length === 0 ? undefined : texts.join('; ');
 }
 
-function range(low: number | undefined, high: number | undefined, unit: string): string | undefined {
+function range(
+  low: number | undefined,
+  high: number | undefined,
+  unit: string,
+): string | undefined {
   if (low === undefined && high === undefined) return undefined;
   if (low === undefined) return `at most ${high}${unit}`;
   return high === undefined ? `at least ${low}${unit}` : `${low} to ${high}${unit}`;
 }
 
 function* ruleLines(schema: StructuralSchema, path: string): Generator<string> {
-  for (const { message, path: field = '' } of schema.type === 'object' || schema.type === 'array' ? (schema.rules ?? []) : []) {
+  for (const { message, path: field = '' } of schema.type === 'object' || schema.type === 'array'
+    ? (schema.rules ?? [])
+    : []) {
     yield `- ${code(path + field)} ${message}.`;
   }
-  for (const [name, member] of Object.entries(schema.properties ?? {})) yield* ruleLines(member, `${path}.${name}`);
+  for (const [name, member] of Object.entries(schema.properties ?? {}))
+    yield* ruleLines(member, `${path}.${name}`);
   if (schema.items !== undefined) yield* ruleLines(schema.items, `${path}[]`);
 }
 

@@ -7,8 +7,19 @@ import type { StructuralSchema } from './structural-schema.ts';
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const COPIED = [
-  'default', 'enum', 'format', 'maxItems', 'maxLength', 'maxProperties', 'maximum', 'minItems', 'minLength',
-  'minProperties', 'minimum', 'pattern', 'required',
+  'default',
+  'enum',
+  'format',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'maximum',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'minimum',
+  'pattern',
+  'required',
 ] as const satisfies readonly (keyof StructuralSchema)[];
 
 export function crdSchema(schema: StructuralSchema): JsonObject {
@@ -16,10 +27,13 @@ export function crdSchema(schema: StructuralSchema): JsonObject {
   if (schema.description !== undefined) result['description'] = schema.description;
   for (const key of COPIED) if (schema[key] !== undefined) result[key] = schema[key];
   if (schema.properties !== undefined) {
-    result['properties'] = Object.fromEntries(Object.entries(schema.properties).map(([name, member]) => [name, crdSchema(member)]));
+    result['properties'] = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, member]) => [name, crdSchema(member)]),
+    );
   }
   if (schema.items !== undefined) result['items'] = crdSchema(schema.items);
-  if (schema.additionalProperties !== undefined) result['additionalProperties'] = crdSchema(schema.additionalProperties);
+  if (schema.additionalProperties !== undefined)
+    result['additionalProperties'] = crdSchema(schema.additionalProperties);
   if (schema.listKind !== undefined) {
     result['x-kubernetes-list-type'] = schema.listKind.kind;
     if (schema.listKind.kind === 'map') result['x-kubernetes-list-map-keys'] = schema.listKind.keys;

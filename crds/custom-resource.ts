@@ -1,7 +1,11 @@
 // The two kinds as custom resource definitions: names, columns, subresources and the schema.
 // Pure: generate.ts writes what this returns.
 
-import { BINDING_NAME_MAX_LENGTH, mcpBindingSpecSchema, mcpBindingStatusSchema } from './mcp-binding.ts';
+import {
+  BINDING_NAME_MAX_LENGTH,
+  mcpBindingSpecSchema,
+  mcpBindingStatusSchema,
+} from './mcp-binding.ts';
 import { mcpServerSpecSchema, mcpServerStatusSchema } from './mcp-server.ts';
 import { crdSchema } from './crd-schema.ts';
 import type { JsonObject } from './crd-schema.ts';
@@ -36,27 +40,72 @@ export interface KindDefinition {
 }
 
 const readyColumns: readonly Column[] = [
-  { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status', description: 'Whether everything is in order.' },
-  { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason', description: 'Why, in one word.' },
+  {
+    name: 'Ready',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+    description: 'Whether everything is in order.',
+  },
+  {
+    name: 'Reason',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+    description: 'Why, in one word.',
+  },
 ];
-const ageColumn: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'When it was created.' };
+const ageColumn: Column = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
+  description: 'When it was created.',
+};
 
 export const KIND_DEFINITIONS: Readonly<Record<Kind, KindDefinition>> = {
   McpServer: {
     kind: 'McpServer',
     plural: 'mcpservers',
     shortName: 'flsrv',
-    description: 'A remote MCP server: who it is, what may be reached for it, which of its tools may be used.',
+    description:
+      'A remote MCP server: who it is, what may be reached for it, which of its tools may be used.',
     nameMaxLength: 253,
     spec: structuralSchema(mcpServerSpecSchema, 'McpServer.spec'),
     status: structuralSchema(mcpServerStatusSchema, 'McpServer.status'),
     columns: [
-      { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint', description: 'URL of the MCP endpoint.' },
+      {
+        name: 'Endpoint',
+        type: 'string',
+        jsonPath: '.spec.endpoint',
+        description: 'URL of the MCP endpoint.',
+      },
       ...readyColumns,
-      { name: 'Authorization', type: 'string', jsonPath: '.spec.authorization.type', description: 'How the server wants to be authorized.', priority: 1 },
-      { name: 'Era', type: 'string', jsonPath: '.spec.protocol.era', description: 'Which protocol era may be spoken.', priority: 1 },
-      { name: 'Suspended', type: 'boolean', jsonPath: '.spec.suspend', description: 'Whether it is taken out of every binding.', priority: 1 },
-      { name: 'Bindings', type: 'integer', jsonPath: '.status.bindingCount', description: 'Bindings that use it.', priority: 1 },
+      {
+        name: 'Authorization',
+        type: 'string',
+        jsonPath: '.spec.authorization.type',
+        description: 'How the server wants to be authorized.',
+        priority: 1,
+      },
+      {
+        name: 'Era',
+        type: 'string',
+        jsonPath: '.spec.protocol.era',
+        description: 'Which protocol era may be spoken.',
+        priority: 1,
+      },
+      {
+        name: 'Suspended',
+        type: 'boolean',
+        jsonPath: '.spec.suspend',
+        description: 'Whether it is taken out of every binding.',
+        priority: 1,
+      },
+      {
+        name: 'Bindings',
+        type: 'integer',
+        jsonPath: '.status.bindingCount',
+        description: 'Bindings that use it.',
+        priority: 1,
+      },
       ageColumn,
     ],
   },
@@ -69,9 +118,20 @@ export const KIND_DEFINITIONS: Readonly<Record<Kind, KindDefinition>> = {
     spec: structuralSchema(mcpBindingSpecSchema, 'McpBinding.spec'),
     status: structuralSchema(mcpBindingStatusSchema, 'McpBinding.status'),
     columns: [
-      { name: 'User', type: 'string', jsonPath: '.spec.user.static.id', description: 'Account of everyone who reaches the pod.' },
+      {
+        name: 'User',
+        type: 'string',
+        jsonPath: '.spec.user.static.id',
+        description: 'Account of everyone who reaches the pod.',
+      },
       ...readyColumns,
-      { name: 'Revision', type: 'string', jsonPath: '.status.configRevision', description: 'Revision of the rendered config.', priority: 1 },
+      {
+        name: 'Revision',
+        type: 'string',
+        jsonPath: '.status.configRevision',
+        description: 'Revision of the rendered config.',
+        priority: 1,
+      },
       ageColumn,
     ],
   },
@@ -87,11 +147,21 @@ export function customResourceDefinition(definition: KindDefinition): JsonObject
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${API_GROUP}`, labels: { 'app.kubernetes.io/part-of': 'fairlead' } },
+    metadata: {
+      name: `${plural}.${API_GROUP}`,
+      labels: { 'app.kubernetes.io/part-of': 'fairlead' },
+    },
     spec: {
       group: API_GROUP,
       scope: 'Namespaced',
-      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [shortName], categories: ['fairlead'] },
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        shortNames: [shortName],
+        categories: ['fairlead'],
+      },
       versions: [
         {
           name: API_VERSION,
@@ -113,7 +183,10 @@ function rootSchema({ description, nameMaxLength, spec, status }: KindDefinition
     required: ['spec'],
     properties: {
       ...IDENTITY_FIELDS,
-      metadata: { type: 'object', properties: { name: { type: 'string', maxLength: nameMaxLength } } },
+      metadata: {
+        type: 'object',
+        properties: { name: { type: 'string', maxLength: nameMaxLength } },
+      },
       spec: crdSchema(spec),
       status: { ...crdSchema(status), default: INITIAL_STATUS },
     },

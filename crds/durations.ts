@@ -12,7 +12,12 @@ export const DURATION_PATTERN = '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$';
 
 const PATTERN = new RegExp(DURATION_PATTERN);
 const PART = /([0-9]+)(?:\.([0-9]+))?(ms|s|m|h)/g;
-const UNIT_NANOSECONDS: Readonly<Record<string, bigint>> = { ms: 1_000_000n, s: 1_000_000_000n, m: 60_000_000_000n, h: 3_600_000_000_000n };
+const UNIT_NANOSECONDS: Readonly<Record<string, bigint>> = {
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
 
 /** Undefined when the text is no duration. */
 export function durationNanoseconds(duration: string): bigint | undefined {
@@ -29,7 +34,8 @@ export function durationNanoseconds(duration: string): bigint | undefined {
 /** Whole milliseconds of a valid duration, rounded to the nearest. */
 export function durationMs(duration: string): number {
   const nanoseconds = durationNanoseconds(duration);
-  if (nanoseconds === undefined) throw new TypeError('not a duration; it must pass the schema first');
+  if (nanoseconds === undefined)
+    throw new TypeError('not a duration; it must pass the schema first');
   return Number((nanoseconds + 500_000n) / 1_000_000n);
 }
 
@@ -39,7 +45,10 @@ export interface DurationBounds {
 }
 
 function within(bounds: DurationBounds): Rule<string> {
-  const [min, max] = [bounds.min, bounds.max].map((bound) => durationNanoseconds(bound) ?? 0n) as [bigint, bigint];
+  const [min, max] = [bounds.min, bounds.max].map((bound) => durationNanoseconds(bound) ?? 0n) as [
+    bigint,
+    bigint,
+  ];
   return {
     cel: `duration(self) >= duration('${bounds.min}') && duration(self) <= duration('${bounds.max}')`,
     message: `must be from ${bounds.min} to ${bounds.max}`,
@@ -54,7 +63,11 @@ function within(bounds: DurationBounds): Rule<string> {
 export const TIMEOUT: DurationBounds = { min: '1ms', max: '24h' };
 
 export function duration(description: string, bounds: DurationBounds): z.ZodString {
-  const schema = text(description, { max: 16, pattern: DURATION_PATTERN, hint: 'must be a duration like "500ms", "30s" or "1h30m"' });
+  const schema = text(description, {
+    max: 16,
+    pattern: DURATION_PATTERN,
+    hint: 'must be a duration like "500ms", "30s" or "1h30m"',
+  });
   return withRules(schema, [within(bounds)]);
 }
 
@@ -65,8 +78,7 @@ interface CallTimeouts {
 
 /** The silence that a stream may keep is never shorter than the deadline of a whole plain call. */
 export const streamNotShorterThanRequest: Rule<CallTimeouts> = {
-  cel:
-    '!has(self.streamReadTimeout) || !has(self.requestTimeout) || duration(self.streamReadTimeout) >= duration(self.requestTimeout)',
+  cel: '!has(self.streamReadTimeout) || !has(self.requestTimeout) || duration(self.streamReadTimeout) >= duration(self.requestTimeout)',
   message: 'must not be shorter than requestTimeout',
   path: '.streamReadTimeout',
   check: ({ requestTimeout, streamReadTimeout }) => {

@@ -8,7 +8,8 @@ import { z } from 'zod';
 import { celRaw, withRules } from './rule.ts';
 import type { ListKind, Rule } from './rule.ts';
 
-export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$';
+export const DNS_SUBDOMAIN_PATTERN =
+  '^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$';
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
 export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$';
 export const LABEL_KEY_PATTERN =
@@ -25,7 +26,8 @@ export interface TextBounds {
 export function text(description: string, bounds: TextBounds): z.ZodString {
   const { max, min = 1, pattern, hint } = bounds;
   const base = z.string().min(min).max(max);
-  const schema = pattern === undefined ? base : base.regex(new RegExp(pattern), hint ?? `must match ${pattern}`);
+  const schema =
+    pattern === undefined ? base : base.regex(new RegExp(pattern), hint ?? `must match ${pattern}`);
   return schema.meta(hint === undefined ? { description } : { description, patternHint: hint });
 }
 
@@ -44,7 +46,10 @@ export function choice<const T extends readonly [string, ...string[]]>(
   return z.enum(values).describe(description) as z.ZodEnum<{ [K in T[number]]: K }>;
 }
 
-export function object<const S extends z.core.$ZodLooseShape>(description: string, shape: S): z.ZodObject<S, z.core.$strict> {
+export function object<const S extends z.core.$ZodLooseShape>(
+  description: string,
+  shape: S,
+): z.ZodObject<S, z.core.$strict> {
   return z.strictObject(shape).describe(description) as unknown as z.ZodObject<S, z.core.$strict>;
 }
 
@@ -61,7 +66,11 @@ export function mapBy(...keys: string[]): ListKind {
   return { kind: 'map', keys };
 }
 
-export function list<T extends z.ZodType>(description: string, item: T, bounds: ListBounds): z.ZodArray<T> {
+export function list<T extends z.ZodType>(
+  description: string,
+  item: T,
+  bounds: ListBounds,
+): z.ZodArray<T> {
   const base = z.array(item).max(bounds.max);
   const schema = bounds.min === undefined ? base : base.min(bounds.min);
   return schema.meta({ description, listKind: bounds.kind });
@@ -86,7 +95,10 @@ export function dnsLabel(description: string): z.ZodString {
 const labelKeys: Rule<Record<string, string>> = {
   cel: `self.all(key, size(key) <= 317 && key.matches(${celRaw(LABEL_KEY_PATTERN)}))`,
   message: 'must have keys that are Kubernetes label keys, like "app" or "example.com/team"',
-  check: (labels) => Object.keys(labels).every((key) => key.length <= 317 && new RegExp(LABEL_KEY_PATTERN).test(key)),
+  check: (labels) =>
+    Object.keys(labels).every(
+      (key) => key.length <= 317 && new RegExp(LABEL_KEY_PATTERN).test(key),
+    ),
 };
 
 /** Labels that must all be there; empty is refused, since it would select everything. */
@@ -97,5 +109,8 @@ export function matchLabels(description: string): z.ZodRecord<z.ZodString, z.Zod
     pattern: LABEL_VALUE_PATTERN,
     hint: 'must be a Kubernetes label value: letters, digits, "-", "_" and "."',
   });
-  return withRules(z.record(z.string(), value).meta({ description, minProperties: 1, maxProperties: 16 }), [labelKeys]);
+  return withRules(
+    z.record(z.string(), value).meta({ description, minProperties: 1, maxProperties: 16 }),
+    [labelKeys],
+  );
 }

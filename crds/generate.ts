@@ -17,20 +17,31 @@ const HEADER = '# Generated from crds/*.ts by "npm run generate"; edits here are
 export async function generatedFiles(): Promise<Map<string, string>> {
   const definitions = Object.values(KIND_DEFINITIONS);
   return new Map([
-    ...definitions.map((definition): [string, string] => [`crds/${definition.plural}.${API_GROUP}.yaml`, crdText(definition)]),
+    ...definitions.map((definition): [string, string] => [
+      `crds/${definition.plural}.${API_GROUP}.yaml`,
+      crdText(definition),
+    ]),
     ['docs/configuration.md', configurationDocs(definitions)],
     ['docs/schemas/sidecar-config.json', configSchemaText()],
   ]);
 }
 
 function crdText(definition: KindDefinition): string {
-  return HEADER + stringify(customResourceDefinition(definition), { aliasDuplicateObjects: false, lineWidth: 0 });
+  return (
+    HEADER +
+    stringify(customResourceDefinition(definition), { aliasDuplicateObjects: false, lineWidth: 0 })
+  );
 }
 
 /** For readers of any language; the relations between fields are checked in code besides. */
 function configSchemaText(): string {
   const schema = z.toJSONSchema(sidecarConfigSchema, { target: 'draft-2020-12', io: 'input' });
   const { $schema, ...rest } = schema;
-  const named = { $schema, $id: `https://fairlead.dev/schemas/sidecar-config.${CONFIG_VERSION}.json`, title: 'Fairlead sidecar config', ...rest };
+  const named = {
+    $schema,
+    $id: `https://fairlead.dev/schemas/sidecar-config.${CONFIG_VERSION}.json`,
+    title: 'Fairlead sidecar config',
+    ...rest,
+  };
   return `${JSON.stringify(named, null, 2)}\n`;
 }

@@ -8,7 +8,18 @@ import { ALIAS_PATTERN } from '#core/config/sidecar-config.ts';
 
 import { bindingLimitsSchema } from './call-limits.ts';
 import { duration } from './durations.ts';
-import { ATOMIC, choice, dnsLabel, dnsSubdomain, int, list, mapBy, matchLabels, object, text } from './field-schemas.ts';
+import {
+  ATOMIC,
+  choice,
+  dnsLabel,
+  dnsSubdomain,
+  int,
+  list,
+  mapBy,
+  matchLabels,
+  object,
+  text,
+} from './field-schemas.ts';
 import { celRaw, withRules } from './rule.ts';
 import { CONDITION_REASON, statusFields } from './status-schema.ts';
 import { toolPatterns } from './tool-fields.ts';
@@ -23,21 +34,29 @@ const ALIAS = new RegExp(ALIAS_PATTERN);
 const boundServer = withRules(
   object('One server that the workload may use.', {
     name: dnsSubdomain('Name of the McpServer.'),
-    namespace: dnsLabel('Namespace of the McpServer; the binding\'s own when absent. The server must allow the binding\'s namespace.').optional(),
-    alias: text('Short name: the prefix of its tools and the segment in /servers/{alias}/mcp. Default: name, which must be no longer than 24 characters then.', {
-      max: 24,
-      pattern: ALIAS_PATTERN,
-      hint: 'must be at most 24 lower-case letters, digits and "-", beginning and ending with a letter or digit',
-    }).optional(),
+    namespace: dnsLabel(
+      "Namespace of the McpServer; the binding's own when absent. The server must allow the binding's namespace.",
+    ).optional(),
+    alias: text(
+      'Short name: the prefix of its tools and the segment in /servers/{alias}/mcp. Default: name, which must be no longer than 24 characters then.',
+      {
+        max: 24,
+        pattern: ALIAS_PATTERN,
+        hint: 'must be at most 24 lower-case letters, digits and "-", beginning and ending with a letter or digit',
+      },
+    ).optional(),
     tools: object('Fewer tools than the server allows.', {
-      allow: toolPatterns('Tools that may be listed and called, by name or pattern. Counts together with the server\'s own list: a tool must be in both.'),
+      allow: toolPatterns(
+        "Tools that may be listed and called, by name or pattern. Counts together with the server's own list: a tool must be in both.",
+      ),
     }).optional(),
     limits: bindingLimitsSchema.optional(),
   }),
   [
     {
       cel: `has(self.alias) || self.name.matches(${celRaw(ALIAS_PATTERN)})`,
-      message: 'must be given when name is no alias itself: at most 24 lower-case letters, digits and "-"',
+      message:
+        'must be given when name is no alias itself: at most 24 lower-case letters, digits and "-"',
       path: '.alias',
       reason: 'FieldValueRequired',
       check: ({ name, alias }) => alias !== undefined || ALIAS.test(name),
@@ -46,18 +65,27 @@ const boundServer = withRules(
 );
 
 /** The name that tools are prefixed with. */
-export function effectiveAlias(server: { readonly name: string; readonly alias?: string | undefined }): string {
+export function effectiveAlias(server: {
+  readonly name: string;
+  readonly alias?: string | undefined;
+}): string {
   return server.alias ?? server.name;
 }
 
-const celAlias = (server: string): string => `(has(${server}.alias) ? ${server}.alias : ${server}.name)`;
+const celAlias = (server: string): string =>
+  `(has(${server}.alias) ? ${server}.alias : ${server}.name)`;
 
 const servers = withRules(
-  list('Servers that the workload may use. Must not be empty.', boundServer, { min: 1, max: 64, kind: ATOMIC }),
+  list('Servers that the workload may use. Must not be empty.', boundServer, {
+    min: 1,
+    max: 64,
+    kind: ATOMIC,
+  }),
   [
     {
       cel: `self.all(a, self.exists_one(b, ${celAlias('a')} == ${celAlias('b')}))`,
-      message: 'must have a different alias for each server (the alias is the name where none is given)',
+      message:
+        'must have a different alias for each server (the alias is the name where none is given)',
       reason: 'FieldValueDuplicate',
       check: (items) => new Set(items.map(effectiveAlias)).size === items.length,
     },
@@ -72,7 +100,10 @@ const sidecar = object('How the sidecar runs.', {
       check: (port) => port !== HEALTH_PORT,
     },
   ]).default(7317),
-  drainTimeout: duration('How long calls in flight may go on when their server is removed or changed.', { min: '0s', max: '1h' }).default('30s'),
+  drainTimeout: duration(
+    'How long calls in flight may go on when their server is removed or changed.',
+    { min: '0s', max: '1h' },
+  ).default('30s'),
   logLevel: choice('What the sidecar logs.', ['debug', 'info', 'warn', 'error']).default('info'),
 });
 
@@ -83,11 +114,14 @@ export const mcpBindingSpecSchema = object('Who may use which servers.', {
   user: object('Whose account the workload uses at the remote servers.', {
     type: choice('Static: one account for everyone who reaches the pod.', ['Static']),
     static: object('The one account.', {
-      id: text('Id of the account. Separates connections, credentials and caches; appears in no log.', {
-        max: 256,
-        pattern: '^[!-~]([ -~]*[!-~])?$',
-        hint: 'must be printable ASCII characters, without blanks at either end',
-      }),
+      id: text(
+        'Id of the account. Separates connections, credentials and caches; appears in no log.',
+        {
+          max: 256,
+          pattern: '^[!-~]([ -~]*[!-~])?$',
+          hint: 'must be printable ASCII characters, without blanks at either end',
+        },
+      ),
     }),
   }),
   servers,
@@ -98,17 +132,29 @@ const serverStatus = object('What became of one server of the binding.', {
   alias: text('The alias in effect.', { max: 253 }),
   namespace: text('Namespace of the McpServer.', { max: 63 }),
   name: text('Name of the McpServer.', { max: 253 }),
-  state: choice('Included: it is in the rendered config. Excluded: it is not; reason says why.', ['Included', 'Excluded']),
+  state: choice('Included: it is in the rendered config. Excluded: it is not; reason says why.', [
+    'Included',
+    'Excluded',
+  ]),
   reason: text('Why, in one word.', CONDITION_REASON),
   message: text('Why, in a sentence.', { min: 0, max: 1024 }).optional(),
 });
 
-export const mcpBindingStatusSchema = object('What the operator rendered and the sidecars reported.', {
-  ...statusFields,
-  configRevision: text('Revision of the config that the sidecars should run.', { max: 64, pattern: '^[0-9a-f]{64}$' }).optional(),
-  configMapName: text('ConfigMap that holds the config.', { max: 253 }).optional(),
-  servers: list('The servers of the binding.', serverStatus, { max: 64, kind: mapBy('alias') }).optional(),
-});
+export const mcpBindingStatusSchema = object(
+  'What the operator rendered and the sidecars reported.',
+  {
+    ...statusFields,
+    configRevision: text('Revision of the config that the sidecars should run.', {
+      max: 64,
+      pattern: '^[0-9a-f]{64}$',
+    }).optional(),
+    configMapName: text('ConfigMap that holds the config.', { max: 253 }).optional(),
+    servers: list('The servers of the binding.', serverStatus, {
+      max: 64,
+      kind: mapBy('alias'),
+    }).optional(),
+  },
+);
 
 export type McpBindingSpec = z.output<typeof mcpBindingSpecSchema>;
 export type BoundServer = McpBindingSpec['servers'][number];

@@ -10,21 +10,47 @@ import { celRaw, withRules } from './rule.ts';
 
 /** Headers that carry the request itself or its path, or that Fairlead writes. */
 const RESERVED_HEADERS = [
-  'accept', 'accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-type', 'cookie', 'expect',
-  'host', 'keep-alive', 'last-event-id', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id', 'origin',
-  'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent',
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'keep-alive',
+  'last-event-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
 ] as const;
 
 const METADATA_URL = new RegExp(REMOTE_URL_PATTERN);
 /** RFC 6749 appendix A.4. */
-const SCOPE = { max: 256, pattern: '^[!#-\\[\\]-~]+$', hint: 'must be a scope: visible ASCII characters without blanks, quotes and backslashes' };
+const SCOPE = {
+  max: 256,
+  pattern: '^[!#-\\[\\]-~]+$',
+  hint: 'must be a scope: visible ASCII characters without blanks, quotes and backslashes',
+};
 
 const headerName = withRules(
-  text('Name of the header, for example "Authorization" or "X-Api-Key". Its value comes from a credential, never from this resource.', {
-    max: 64,
-    pattern: '^[A-Za-z][A-Za-z0-9-]*$',
-    hint: 'must be a header name: a letter, then letters, digits and "-"',
-  }),
+  text(
+    'Name of the header, for example "Authorization" or "X-Api-Key". Its value comes from a credential, never from this resource.',
+    {
+      max: 64,
+      pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+      hint: 'must be a header name: a letter, then letters, digits and "-"',
+    },
+  ),
   [
     {
       cel: `!(self.lowerAscii() in [${RESERVED_HEADERS.map((name) => `'${name}'`).join(', ')}])`,
@@ -41,11 +67,14 @@ const client = withRules(
       'Preregistered: the client id was registered by hand. MetadataDocument: the client id is the URL of a client metadata document. Dynamic: dynamic client registration.',
       ['Preregistered', 'MetadataDocument', 'Dynamic'],
     ),
-    id: text('Client id. Required for Preregistered, an https URL for MetadataDocument (default: the installation\'s own document), not allowed for Dynamic.', {
-      max: 512,
-      pattern: '^[!-~]+$',
-      hint: 'must be visible ASCII characters without blanks',
-    }).optional(),
+    id: text(
+      "Client id. Required for Preregistered, an https URL for MetadataDocument (default: the installation's own document), not allowed for Dynamic.",
+      {
+        max: 512,
+        pattern: '^[!-~]+$',
+        hint: 'must be visible ASCII characters without blanks',
+      },
+    ).optional(),
   }),
   [
     {
@@ -91,13 +120,20 @@ const oauth = withRules(
       'EnterpriseManaged',
     ]).default('AuthorizationCode'),
     client,
-    redirectUri: remoteUrl('Where the authorization server sends the browser back to. Required for AuthorizationCode. Never widens egress.').optional(),
-    scopes: list('Scopes to ask for. Must not be empty.', text('A scope.', SCOPE), { min: 1, max: 64, kind: SET }),
+    redirectUri: remoteUrl(
+      'Where the authorization server sends the browser back to. Required for AuthorizationCode. Never widens egress.',
+    ).optional(),
+    scopes: list('Scopes to ask for. Must not be empty.', text('A scope.', SCOPE), {
+      min: 1,
+      max: 64,
+      kind: SET,
+    }),
   }),
   [
     {
       cel: "self.client.type != 'Preregistered' || has(self.issuer)",
-      message: 'must be given when client.type is Preregistered: its id belongs to one authorization server',
+      message:
+        'must be given when client.type is Preregistered: its id belongs to one authorization server',
       path: '.issuer',
       reason: 'FieldValueRequired',
       check: (value) => value.client.type !== 'Preregistered' || value.issuer !== undefined,
@@ -116,11 +152,10 @@ const staticHeader = object('One header with a fixed credential.', { name: heade
 
 export const authorizationSchema = withRules(
   object('How the remote server wants to be authorized.', {
-    type: choice('None: the server needs no credential. StaticHeader: one header. OAuth: access tokens.', [
-      'None',
-      'StaticHeader',
-      'OAuth',
-    ]).default('None'),
+    type: choice(
+      'None: the server needs no credential. StaticHeader: one header. OAuth: access tokens.',
+      ['None', 'StaticHeader', 'OAuth'],
+    ).default('None'),
     staticHeader: staticHeader.optional(),
     oauth: oauth.optional(),
   }),

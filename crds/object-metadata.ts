@@ -4,26 +4,47 @@
 
 import { z } from 'zod';
 
-import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN } from './field-schemas.ts';
+import {
+  DNS_LABEL_PATTERN,
+  DNS_SUBDOMAIN_PATTERN,
+  LABEL_KEY_PATTERN,
+  LABEL_VALUE_PATTERN,
+} from './field-schemas.ts';
 
 const LABEL_KEY = new RegExp(LABEL_KEY_PATTERN);
 
 const name = z
   .string()
   .max(253, 'must have at most 253 characters')
-  .regex(new RegExp(DNS_SUBDOMAIN_PATTERN), 'must be lower-case letters, digits, "-" and ".", beginning and ending with a letter or digit');
+  .regex(
+    new RegExp(DNS_SUBDOMAIN_PATTERN),
+    'must be lower-case letters, digits, "-" and ".", beginning and ending with a letter or digit',
+  );
 
 const labels = z
-  .record(z.string(), z.string().max(63).regex(new RegExp(LABEL_VALUE_PATTERN), 'must be a Kubernetes label value'))
-  .refine((map) => Object.keys(map).every((key) => LABEL_KEY.test(key)), 'must have keys that are Kubernetes label keys');
+  .record(
+    z.string(),
+    z.string().max(63).regex(new RegExp(LABEL_VALUE_PATTERN), 'must be a Kubernetes label value'),
+  )
+  .refine(
+    (map) => Object.keys(map).every((key) => LABEL_KEY.test(key)),
+    'must have keys that are Kubernetes label keys',
+  );
 
 const annotations = z
   .record(z.string(), z.string())
-  .refine((map) => Object.keys(map).every((key) => LABEL_KEY.test(key.toLowerCase())), 'must have keys that are Kubernetes annotation keys');
+  .refine(
+    (map) => Object.keys(map).every((key) => LABEL_KEY.test(key.toLowerCase())),
+    'must have keys that are Kubernetes annotation keys',
+  );
 
 export const objectMetadataSchema = z.strictObject({
   name,
-  namespace: z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN), 'must be lower-case letters, digits and "-"').optional(),
+  namespace: z
+    .string()
+    .max(63)
+    .regex(new RegExp(DNS_LABEL_PATTERN), 'must be lower-case letters, digits and "-"')
+    .optional(),
   labels: labels.optional(),
   annotations: annotations.optional(),
   uid: z.string().optional(),

@@ -16,23 +16,31 @@ export function pruneObject(schema: StructuralSchema, input: unknown, path: stri
   return { value, unknownFields };
 }
 
-function prune(schema: StructuralSchema, input: unknown, ...[path, unknownFields]: [string, string[]]): unknown {
+function prune(
+  schema: StructuralSchema,
+  input: unknown,
+  ...[path, unknownFields]: [string, string[]]
+): unknown {
   if (Array.isArray(input)) {
     const { items } = schema;
-    return items === undefined ? input : input.map((item, index) => prune(items, item, `${path}[${index}]`, unknownFields));
+    return items === undefined
+      ? input
+      : input.map((item, index) => prune(items, item, `${path}[${index}]`, unknownFields));
   }
   if (!isPlainObject(input) || schema.type !== 'object') return input;
   const kept: [string, unknown][] = [];
   for (const [key, member] of Object.entries(input)) {
     const memberSchema = memberOf(schema, key);
     if (memberSchema === undefined) unknownFields.push(`${path}.${key}`);
-    else if (member !== null) kept.push([key, prune(memberSchema, member, `${path}.${key}`, unknownFields)]);
+    else if (member !== null)
+      kept.push([key, prune(memberSchema, member, `${path}.${key}`, unknownFields)]);
   }
   return Object.fromEntries(kept);
 }
 
 function memberOf(schema: StructuralSchema, key: string): StructuralSchema | undefined {
-  if (schema.properties !== undefined) return Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined;
+  if (schema.properties !== undefined)
+    return Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined;
   return schema.additionalProperties;
 }
 

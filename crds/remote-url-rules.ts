@@ -5,9 +5,19 @@
 
 import type { z } from 'zod';
 
-import { REMOTE_URL_MESSAGES, REMOTE_URL_PATTERN, checkRemoteUrl } from '#core/config/remote-url.ts';
+import {
+  REMOTE_URL_MESSAGES,
+  REMOTE_URL_PATTERN,
+  checkRemoteUrl,
+} from '#core/config/remote-url.ts';
 import type { RemoteUrlFault } from '#core/config/remote-url.ts';
-import { HOST_RULE_MESSAGES, HOST_RULE_PATTERN, hostRuleFault, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
+import {
+  HOST_RULE_MESSAGES,
+  HOST_RULE_PATTERN,
+  hostRuleFault,
+  isHostListed,
+  isPortListed,
+} from '#core/egress/host-rule.ts';
 import type { HostRuleFault, PortRules } from '#core/egress/host-rule.ts';
 
 import { text } from './field-schemas.ts';
@@ -29,14 +39,16 @@ const URL_CEL: Readonly<Record<RemoteUrlFault, string>> = {
   'numeric-host': `!self.matches(${celRaw(NUMERIC_URL)})`,
 };
 
-const urlRules: readonly Rule<string>[] = (Object.keys(URL_CEL) as RemoteUrlFault[]).map((fault) => ({
-  cel: URL_CEL[fault],
-  message: REMOTE_URL_MESSAGES[fault],
-  check: (value, { development }) => {
-    const verdict = checkRemoteUrl(value, { development });
-    return verdict.kind === 'ok' || verdict.reason !== fault;
-  },
-}));
+const urlRules: readonly Rule<string>[] = (Object.keys(URL_CEL) as RemoteUrlFault[]).map(
+  (fault) => ({
+    cel: URL_CEL[fault],
+    message: REMOTE_URL_MESSAGES[fault],
+    check: (value, { development }) => {
+      const verdict = checkRemoteUrl(value, { development });
+      return verdict.kind === 'ok' || verdict.reason !== fault;
+    },
+  }),
+);
 
 export function remoteUrl(description: string): z.ZodString {
   return withRules(text(description, { max: 2048 }), urlRules);
@@ -47,11 +59,13 @@ const HOST_CEL: Readonly<Record<HostRuleFault, string>> = {
   'numeric-host': `!self.startsWith('[') && !self.matches(${celRaw(NUMERIC_HOST)})`,
 };
 
-const hostRules: readonly Rule<string>[] = (Object.keys(HOST_CEL) as HostRuleFault[]).map((fault) => ({
-  cel: HOST_CEL[fault],
-  message: HOST_RULE_MESSAGES[fault],
-  check: (value, { development }) => hostRuleFault(value, { development }) !== fault,
-}));
+const hostRules: readonly Rule<string>[] = (Object.keys(HOST_CEL) as HostRuleFault[]).map(
+  (fault) => ({
+    cel: HOST_CEL[fault],
+    message: HOST_RULE_MESSAGES[fault],
+    check: (value, { development }) => hostRuleFault(value, { development }) !== fault,
+  }),
+);
 
 export function hostRule(description: string): z.ZodString {
   return withRules(text(description, { max: 253 }), hostRules);
@@ -75,7 +89,9 @@ export interface ListedUrl<T> {
 }
 
 /** Host and port of a URL beside `egress` must be listed there; its form is another rule's concern. */
-export function listedUrlRules<T extends { readonly egress: EgressRules }>(target: ListedUrl<T>): readonly Rule<T>[] {
+export function listedUrlRules<T extends { readonly egress: EgressRules }>(
+  target: ListedUrl<T>,
+): readonly Rule<T>[] {
   const url = `self${target.path}`;
   const absent = `${target.present === undefined ? '' : `!(${target.present}) || `}!isURL(${url})`;
   const port = `(url(${url}).getPort() == '' ? 443 : int(url(${url}).getPort()))`;
@@ -86,15 +102,22 @@ export function listedUrlRules<T extends { readonly egress: EgressRules }>(targe
       cel: `${absent} || self.egress.allowedHosts.exists(h, ${celHostMatches('h', url)})`,
       message: 'must have a host that egress.allowedHosts lists',
       path: target.path,
-      check: (value, options) => judge(target.read(value), options, ({ host }) => isHostListed(value.egress.allowedHosts, host)),
+      check: (value, options) =>
+        judge(target.read(value), options, ({ host }) =>
+          isHostListed(value.egress.allowedHosts, host),
+        ),
     },
     {
       cel:
         `${absent} || (${exceptions}.exists(e, ${matches})` +
         ` ? ${exceptions}.exists(e, ${matches} && ${port} in e.ports) : ${port} in self.egress.allowedPorts)`,
-      message: 'must have a port that egress.allowedPorts, or the in-cluster exception of its host, lists',
+      message:
+        'must have a port that egress.allowedPorts, or the in-cluster exception of its host, lists',
       path: target.path,
-      check: (value, options) => judge(target.read(value), options, ({ host, port: number }) => isPortListed(value.egress, host, number)),
+      check: (value, options) =>
+        judge(target.read(value), options, ({ host, port: number }) =>
+          isPortListed(value.egress, host, number),
+        ),
     },
   ];
 }

@@ -11,7 +11,11 @@ export interface RuleOptions {
   readonly development: boolean;
 }
 
-export type RuleReason = 'FieldValueInvalid' | 'FieldValueRequired' | 'FieldValueForbidden' | 'FieldValueDuplicate';
+export type RuleReason =
+  | 'FieldValueInvalid'
+  | 'FieldValueRequired'
+  | 'FieldValueForbidden'
+  | 'FieldValueDuplicate';
 
 export interface Rule<T> {
   /** True when the value is in order. `self` is the value at the schema that carries the rule. */
@@ -26,7 +30,10 @@ export interface Rule<T> {
 }
 
 /** How server-side apply merges a list, and what the API server compares for uniqueness. */
-export type ListKind = { readonly kind: 'atomic' } | { readonly kind: 'set' } | { readonly kind: 'map'; readonly keys: readonly string[] };
+export type ListKind =
+  | { readonly kind: 'atomic' }
+  | { readonly kind: 'set' }
+  | { readonly kind: 'map'; readonly keys: readonly string[] };
 
 declare module 'zod' {
   interface GlobalMeta {

@@ -10,14 +10,20 @@ const CONDITION_REASON = {
   pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
 };
 
-const generation = (description: string, min: number): z.ZodInt => z.int().min(min).describe(description);
+const generation = (description: string, min: number): z.ZodInt =>
+  z.int().min(min).describe(description);
 
 export const conditionSchema = z
   .strictObject({
     type: text('Type of the condition, for example Ready.', { max: 316 }),
     status: choice('True, False or Unknown.', ['True', 'False', 'Unknown']),
-    observedGeneration: generation('Generation of the spec that this condition speaks of.', 0).optional(),
-    lastTransitionTime: z.iso.datetime({ offset: true }).describe('When the condition last changed.'),
+    observedGeneration: generation(
+      'Generation of the spec that this condition speaks of.',
+      0,
+    ).optional(),
+    lastTransitionTime: z.iso
+      .datetime({ offset: true })
+      .describe('When the condition last changed.'),
     reason: text('Why, in one word.', CONDITION_REASON),
     message: text('Why, in a sentence.', { min: 0, max: 32_768 }),
   })
@@ -27,11 +33,18 @@ export type Condition = z.output<typeof conditionSchema>;
 
 /** The fields that every status begins with. */
 export const statusFields = {
-  observedGeneration: generation('Generation of the spec that the operator has seen; -1 before the first time.', -1).optional(),
-  conditions: list('Observations: Accepted, ResolvedRefs, Programmed, Ready; Reconciling and Stalled while they are True.', conditionSchema, {
-    max: 16,
-    kind: mapBy('type'),
-  }).optional(),
+  observedGeneration: generation(
+    'Generation of the spec that the operator has seen; -1 before the first time.',
+    -1,
+  ).optional(),
+  conditions: list(
+    'Observations: Accepted, ResolvedRefs, Programmed, Ready; Reconciling and Stalled while they are True.',
+    conditionSchema,
+    {
+      max: 16,
+      kind: mapBy('type'),
+    },
+  ).optional(),
 } as const;
 
 /** What the API server puts into a new object. */

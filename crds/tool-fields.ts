@@ -9,7 +9,11 @@ import { SET, list, text } from './field-schemas.ts';
 export const TOOL_NAME_PATTERN = '^[A-Za-z0-9_./-]{1,128}$';
 
 export function toolName(description: string): z.ZodString {
-  return text(description, { max: 128, pattern: TOOL_NAME_PATTERN, hint: 'must be a tool name: letters, digits, "_", "-", "." and "/"' });
+  return text(description, {
+    max: 128,
+    pattern: TOOL_NAME_PATTERN,
+    hint: 'must be a tool name: letters, digits, "_", "-", "." and "/"',
+  });
 }
 
 const toolPattern = text('A tool name; "*" stands for any characters.', {

@@ -75,7 +75,11 @@ const ROOT_FIELDS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 
 /** Whether an object is meant to be one of ours, whatever its version. */
 export function isFairleadKind(input: unknown): boolean {
-  return isPlainObject(input) && typeof input['apiVersion'] === 'string' && input['apiVersion'].startsWith('fairlead.dev/');
+  return (
+    isPlainObject(input) &&
+    typeof input['apiVersion'] === 'string' &&
+    input['apiVersion'].startsWith('fairlead.dev/')
+  );
 }
 
 export function validateObject(input: unknown, options: ValidateOptions): ObjectVerdict {
@@ -86,7 +90,9 @@ export function validateObject(input: unknown, options: ValidateOptions): Object
   const metadata = parseMetadata(root['metadata'], definition);
   const spec = parseSpec(root['spec'], definition, options);
   const issues = [
-    ...[...unknownFields, ...(options.unknownFields === 'refuse' ? spec.unknownFields : [])].map((path) => invalid(path, 'is not a field')),
+    ...[...unknownFields, ...(options.unknownFields === 'refuse' ? spec.unknownFields : [])].map(
+      (path) => invalid(path, 'is not a field'),
+    ),
     ...metadata.issues,
     ...spec.issues,
   ];
@@ -103,15 +109,21 @@ export function validateObject(input: unknown, options: ValidateOptions): Object
 }
 
 type Identity =
-  | { readonly kind: 'ok'; readonly root: Readonly<Record<string, unknown>>; readonly definition: KindDefinition }
+  | {
+      readonly kind: 'ok';
+      readonly root: Readonly<Record<string, unknown>>;
+      readonly definition: KindDefinition;
+    }
   | Extract<ObjectVerdict, { kind: 'invalid' }>;
 
 function readIdentity(input: unknown): Identity {
   if (!isPlainObject(input)) return { kind: 'invalid', issues: [invalid('', 'must be an object')] };
   const issues: ObjectIssue[] = [];
-  if (input['apiVersion'] !== GROUP_VERSION) issues.push(invalid('apiVersion', `must be "${GROUP_VERSION}"`));
+  if (input['apiVersion'] !== GROUP_VERSION)
+    issues.push(invalid('apiVersion', `must be "${GROUP_VERSION}"`));
   const kind = KINDS.find((known) => known === input['kind']);
-  if (kind === undefined) issues.push(invalid('kind', `must be one of ${KINDS.map((known) => `"${known}"`).join(', ')}`));
+  if (kind === undefined)
+    issues.push(invalid('kind', `must be one of ${KINDS.map((known) => `"${known}"`).join(', ')}`));
   if (kind === undefined || issues.length > 0) return { kind: 'invalid', issues };
   return { kind: 'ok', root: input, definition: KIND_DEFINITIONS[kind] };
 }
@@ -131,27 +143,50 @@ interface Parsed<T> {
 
 function parseMetadata(input: unknown, { nameMaxLength }: KindDefinition): Parsed<ObjectMetadata> {
   const known = isPlainObject(input)
-    ? Object.fromEntries(Object.entries(input).filter(([key, value]) => METADATA_FIELDS.includes(key) && value !== null))
+    ? Object.fromEntries(
+        Object.entries(input).filter(
+          ([key, value]) => METADATA_FIELDS.includes(key) && value !== null,
+        ),
+      )
     : input;
   const parsed = objectMetadataSchema.safeParse(known);
-  if (!parsed.success) return { value: undefined, issues: issuesOf(parsed.error, 'metadata', known) };
+  if (!parsed.success)
+    return { value: undefined, issues: issuesOf(parsed.error, 'metadata', known) };
   const isTooLong = parsed.data.name.length > nameMaxLength;
-  return { value: parsed.data, issues: isTooLong ? [invalid('metadata.name', `must have at most ${nameMaxLength} characters`)] : [] };
+  return {
+    value: parsed.data,
+    issues: isTooLong
+      ? [invalid('metadata.name', `must have at most ${nameMaxLength} characters`)]
+      : [],
+  };
 }
 
-function parseSpec(input: unknown, { kind, spec }: KindDefinition, options: ValidateOptions): Parsed<unknown> & { readonly unknownFields: readonly string[] } {
+function parseSpec(
+  input: unknown,
+  { kind, spec }: KindDefinition,
+  options: ValidateOptions,
+): Parsed<unknown> & { readonly unknownFields: readonly string[] } {
   const { value, unknownFields } = pruneObject(spec, input ?? undefined, 'spec');
   const parsed = SCHEMAS[kind].spec.safeParse(value);
-  if (!parsed.success) return { value: undefined, unknownFields, issues: issuesOf(parsed.error, 'spec', value) };
+  if (!parsed.success)
+    return { value: undefined, unknownFields, issues: issuesOf(parsed.error, 'spec', value) };
   const faults = [...checkRules(spec, parsed.data, { path: 'spec', options })];
-  return { value: parsed.data, unknownFields, issues: faults.map(({ path, message }) => invalid(path, message)) };
+  return {
+    value: parsed.data,
+    unknownFields,
+    issues: faults.map(({ path, message }) => invalid(path, message)),
+  };
 }
 
 /** The operator wrote it, perhaps an older or newer one: what cannot be read counts as not written. */
 function parseStatus(input: unknown, { kind, status }: KindDefinition): FairleadObject['status'] {
   const parsed = SCHEMAS[kind].status.safeParse(pruneObject(status, input ?? {}, 'status').value);
   const written = parsed.success ? parsed.data : {};
-  return { ...written, observedGeneration: written.observedGeneration ?? -1, conditions: written.conditions ?? [] };
+  return {
+    ...written,
+    observedGeneration: written.observedGeneration ?? -1,
+    conditions: written.conditions ?? [],
+  };
 }
 
 /** The first issue of each field: the others mostly follow from it. */
@@ -159,7 +194,11 @@ function issuesOf(error: z.core.$ZodError, root: string, value: unknown): readon
   const byPath = new Map<string, ObjectIssue>();
   for (const issue of error.issues) {
     const path = formatPath([root, ...issue.path]);
-    if (!byPath.has(path)) byPath.set(path, invalid(path, describeIssue(issue, valueAt(value, issue.path) === undefined)));
+    if (!byPath.has(path))
+      byPath.set(
+        path,
+        invalid(path, describeIssue(issue, valueAt(value, issue.path) === undefined)),
+      );
   }
   return [...byPath.values()];
 }
@@ -179,6 +218,10 @@ function invalid(path: string, message: string): ObjectIssue {
 
 function* findUnsupported(object: FairleadObject): Generator<ObjectIssue> {
   if (object.kind === 'McpServer' && object.spec.authorization.type !== 'None') {
-    yield { path: 'spec.authorization.type', message: wireMessage('NOT_SUPPORTED', `Only "None" works so far.`), code: 'NOT_SUPPORTED' };
+    yield {
+      path: 'spec.authorization.type',
+      message: wireMessage('NOT_SUPPORTED', `Only "None" works so far.`),
+      code: 'NOT_SUPPORTED',
+    };
   }
 }

@@ -14,15 +14,21 @@ export type HostRuleFault = 'form' | 'numeric-host';
 
 export const HOST_RULE_MESSAGES = {
   form: 'must be a lower-case host name like "mcp.example.com", or "*.example.com" for every name below example.com',
-  'numeric-host': 'must not be a number or an address (loopback addresses are accepted only by "fairlead dev")',
+  'numeric-host':
+    'must not be a number or an address (loopback addresses are accepted only by "fairlead dev")',
 } as const satisfies Record<HostRuleFault, string>;
 
 /** What is wrong with a rule that somebody wrote; undefined when it is in order. */
-export function hostRuleFault(rule: string, rules: { readonly development: boolean }): HostRuleFault | undefined {
+export function hostRuleFault(
+  rule: string,
+  rules: { readonly development: boolean },
+): HostRuleFault | undefined {
   if (!PATTERN.test(rule)) return 'form';
   if (rules.development && isLoopbackLiteral(rule)) return undefined;
   const lastLabel = rule.split('.').at(-1) ?? '';
-  return rule.startsWith('[') || /^([0-9]+|0x[0-9a-f]*)$/.test(lastLabel) ? 'numeric-host' : undefined;
+  return rule.startsWith('[') || /^([0-9]+|0x[0-9a-f]*)$/.test(lastLabel)
+    ? 'numeric-host'
+    : undefined;
 }
 
 /** True when `host` (as WHATWG URL gives it, no port) is named by `rule`. */
@@ -38,12 +44,17 @@ export function isHostListed(rules: readonly string[], host: string): boolean {
 
 export interface PortRules {
   readonly allowedPorts: readonly number[];
-  readonly inClusterExceptions: readonly { readonly host: string; readonly ports: readonly number[] }[];
+  readonly inClusterExceptions: readonly {
+    readonly host: string;
+    readonly ports: readonly number[];
+  }[];
 }
 
 /** A host with an in-cluster exception is reached on the exception's ports and on no others. */
 export function isPortListed(rules: PortRules, host: string, port: number): boolean {
-  const exceptions = rules.inClusterExceptions.filter((exception) => hostRuleMatches(exception.host, host));
+  const exceptions = rules.inClusterExceptions.filter((exception) =>
+    hostRuleMatches(exception.host, host),
+  );
   if (exceptions.length === 0) return rules.allowedPorts.includes(port);
   return exceptions.some((exception) => exception.ports.includes(port));
 }

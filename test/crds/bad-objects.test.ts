@@ -15,7 +15,10 @@ suite('offline validation of the bad objects', () => {
     test(`refuses ${row.title} (${row.proves})`, () => {
       const verdict = validateObject(badObject(row), STRICT);
       assert.equal(verdict.kind, 'invalid');
-      assert.deepEqual([...new Set(verdict.kind === 'invalid' ? verdict.issues.map(({ path }) => path) : [])], [row.path]);
+      assert.deepEqual(
+        [...new Set(verdict.kind === 'invalid' ? verdict.issues.map(({ path }) => path) : [])],
+        [row.path],
+      );
     });
   }
 });
@@ -29,5 +32,8 @@ test('offline validation accepts the good objects that the table starts from (R7
 
 test('the table has no two rows of one title', () => {
   const titles = BAD_OBJECTS.map(({ title }) => title);
-  assert.deepEqual(titles.filter((title, index) => titles.indexOf(title) !== index), []);
+  assert.deepEqual(
+    titles.filter((title, index) => titles.indexOf(title) !== index),
+    [],
+  );
 });

@@ -20,7 +20,20 @@ test('durations count as in Go', () => {
 });
 
 test('other forms are no durations', () => {
-  for (const text of ['', '30', '-1s', '+1s', '1.s', '.5s', '1d', '1us', '1 s', '1S', 'PT1S', '1s\n']) {
+  for (const text of [
+    '',
+    '30',
+    '-1s',
+    '+1s',
+    '1.s',
+    '.5s',
+    '1d',
+    '1us',
+    '1 s',
+    '1S',
+    'PT1S',
+    '1s\n',
+  ]) {
     assert.equal(durationNanoseconds(text), undefined, JSON.stringify(text));
   }
 });

@@ -27,36 +27,58 @@ test('each CRD stays under 200 KiB', () => {
 });
 
 interface Names {
-  readonly spec: { readonly names: Readonly<Record<string, unknown>>; readonly versions: readonly [{ readonly subresources: unknown }] };
+  readonly spec: {
+    readonly names: Readonly<Record<string, unknown>>;
+    readonly versions: readonly [{ readonly subresources: unknown }];
+  };
 }
 
 test('names, short names and category are the ones that users type', () => {
   const names = (path: string): unknown => (parse(files.get(path) ?? '') as Names).spec.names;
   assert.deepEqual(names('crds/mcpservers.fairlead.dev.yaml'), {
-    kind: 'McpServer', listKind: 'McpServerList', plural: 'mcpservers', singular: 'mcpserver', shortNames: ['flsrv'], categories: ['fairlead'],
+    kind: 'McpServer',
+    listKind: 'McpServerList',
+    plural: 'mcpservers',
+    singular: 'mcpserver',
+    shortNames: ['flsrv'],
+    categories: ['fairlead'],
   });
   assert.deepEqual(names('crds/mcpbindings.fairlead.dev.yaml'), {
-    kind: 'McpBinding', listKind: 'McpBindingList', plural: 'mcpbindings', singular: 'mcpbinding', shortNames: ['flbind'], categories: ['fairlead'],
+    kind: 'McpBinding',
+    listKind: 'McpBindingList',
+    plural: 'mcpbindings',
+    singular: 'mcpbinding',
+    shortNames: ['flbind'],
+    categories: ['fairlead'],
   });
 });
 
 test('a CRD keeps no unknown field and has no field of free form', () => {
   for (const [path, text] of files) {
     if (!path.startsWith('crds/')) continue;
-    assert.doesNotMatch(text, /preserve-unknown-fields|int-or-string|embedded-resource|additionalProperties: true|anyOf|oneOf/);
+    assert.doesNotMatch(
+      text,
+      /preserve-unknown-fields|int-or-string|embedded-resource|additionalProperties: true|anyOf|oneOf/,
+    );
   }
 });
 
 test('every rule of a CRD has a message and a reason', () => {
   for (const [path, text] of files) {
     if (!path.startsWith('crds/')) continue;
-    for (const rule of rulesIn(parse(text))) assert.ok(rule['rule'] !== '' && rule['message'] !== undefined && rule['reason'] !== undefined, path);
+    for (const rule of rulesIn(parse(text)))
+      assert.ok(
+        rule['rule'] !== '' && rule['message'] !== undefined && rule['reason'] !== undefined,
+        path,
+      );
   }
 });
 
 function rulesIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) =>
-    key === 'x-kubernetes-validations' ? (member as readonly Readonly<Record<string, unknown>>[]) : rulesIn(member),
+    key === 'x-kubernetes-validations'
+      ? (member as readonly Readonly<Record<string, unknown>>[])
+      : rulesIn(member),
   );
 }

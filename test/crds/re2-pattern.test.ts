@@ -4,7 +4,13 @@ import { test } from 'node:test';
 import { re2Fault } from '#crds/re2-pattern.ts';
 
 test('patterns that both engines read alike pass', () => {
-  for (const pattern of ['^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$', '^([0-9]+(\\.[0-9]+)?(ms|s))+$', '^(?:a|b)*$', '^\\[::1\\]$', '^[!#-\\[\\]-~]+$']) {
+  for (const pattern of [
+    '^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$',
+    '^([0-9]+(\\.[0-9]+)?(ms|s))+$',
+    '^(?:a|b)*$',
+    '^\\[::1\\]$',
+    '^[!#-\\[\\]-~]+$',
+  ]) {
     assert.equal(re2Fault(pattern), undefined, pattern);
   }
 });

@@ -6,7 +6,18 @@ import { suite, test } from 'node:test';
 import { z } from 'zod';
 
 import { crdSchema } from '#crds/crd-schema.ts';
-import { ATOMIC, SET, choice, flag, int, list, mapBy, matchLabels, object, text } from '#crds/field-schemas.ts';
+import {
+  ATOMIC,
+  SET,
+  choice,
+  flag,
+  int,
+  list,
+  mapBy,
+  matchLabels,
+  object,
+  text,
+} from '#crds/field-schemas.ts';
 import { withRules } from '#crds/rule.ts';
 import { NotStructuralError, structuralSchema } from '#crds/structural-schema.ts';
 
@@ -21,25 +32,65 @@ test('objects, lists, maps, enums, defaults and rules become structural', () => 
       on: flag('On?').default(false),
       mode: choice('The mode.', ['A', 'B']),
       words: list('Words.', word(), { min: 1, max: 4, kind: SET }),
-      items: list('Items.', object('An item.', { key: word() }), { max: 4, kind: mapBy('key') }).default([]),
+      items: list('Items.', object('An item.', { key: word() }), {
+        max: 4,
+        kind: mapBy('key'),
+      }).default([]),
       labels: matchLabels('Labels.').optional(),
       nested: object('Nested.', { on: flag('On?').default(true) }).prefault({}),
     }),
-    [{ cel: 'self.count > 1', message: 'must be more than 1', path: '.count', reason: 'FieldValueForbidden', check: ({ count }) => count > 1 }],
+    [
+      {
+        cel: 'self.count > 1',
+        message: 'must be more than 1',
+        path: '.count',
+        reason: 'FieldValueForbidden',
+        check: ({ count }) => count > 1,
+      },
+    ],
   );
   const converted = crdSchema(structuralSchema(schema, 'Test'));
-  assert.deepEqual({ ...converted, properties: undefined }, {
-    type: 'object',
-    description: 'All forms.',
-    required: ['name', 'mode', 'words'],
-    properties: undefined,
-    'x-kubernetes-validations': [{ rule: 'self.count > 1', message: 'must be more than 1', fieldPath: '.count', reason: 'FieldValueForbidden' }],
+  assert.deepEqual(
+    { ...converted, properties: undefined },
+    {
+      type: 'object',
+      description: 'All forms.',
+      required: ['name', 'mode', 'words'],
+      properties: undefined,
+      'x-kubernetes-validations': [
+        {
+          rule: 'self.count > 1',
+          message: 'must be more than 1',
+          fieldPath: '.count',
+          reason: 'FieldValueForbidden',
+        },
+      ],
+    },
+  );
+  const properties = converted['properties'] as Readonly<
+    Record<string, Readonly<Record<string, unknown>>>
+  >;
+  assert.deepEqual(properties['name'], {
+    type: 'string',
+    description: 'A word.',
+    maxLength: 8,
+    minLength: 1,
+    pattern: '^[a-z/]+$',
   });
-  const properties = converted['properties'] as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  assert.deepEqual(properties['name'], { type: 'string', description: 'A word.', maxLength: 8, minLength: 1, pattern: '^[a-z/]+$' });
-  assert.deepEqual(properties['count'], { type: 'integer', description: 'A count.', default: 3, format: 'int32', maximum: 10, minimum: 1 });
+  assert.deepEqual(properties['count'], {
+    type: 'integer',
+    description: 'A count.',
+    default: 3,
+    format: 'int32',
+    maximum: 10,
+    minimum: 1,
+  });
   assert.equal(properties['big']?.['format'], 'int64');
-  assert.deepEqual(properties['mode'], { type: 'string', description: 'The mode.', enum: ['A', 'B'] });
+  assert.deepEqual(properties['mode'], {
+    type: 'string',
+    description: 'The mode.',
+    enum: ['A', 'B'],
+  });
   assert.equal(properties['words']?.['x-kubernetes-list-type'], 'set');
   assert.deepEqual(properties['items']?.['x-kubernetes-list-map-keys'], ['key']);
   assert.equal(properties['labels']?.['minProperties'], 1);
@@ -49,7 +100,11 @@ test('objects, lists, maps, enums, defaults and rules become structural', () => 
 suite('the converter refuses', () => {
   const rows: readonly (readonly [string, z.ZodType, RegExp])[] = [
     ['unions', z.union([word(), flag('F.')]), /Test\.field: union/],
-    ['discriminated unions', z.discriminatedUnion('t', [z.strictObject({ t: z.literal('a') })]), /union/],
+    [
+      'discriminated unions',
+      z.discriminatedUnion('t', [z.strictObject({ t: z.literal('a') })]),
+      /union/,
+    ],
     ['literals', z.literal('a'), /literal/],
     ['nullable fields', word().nullable(), /nullable/],
     ['anything', z.any(), /any/],
@@ -63,8 +118,16 @@ suite('the converter refuses', () => {
     ['unbounded strings', z.string(), /no maximum length/],
     ['unbounded lists', z.array(word()), /no maximum length/],
     ['lists without a list type', z.array(word()).max(3), /no list type/],
-    ['lists by a key that may be absent', list('L.', object('I.', { key: word().optional() }), { max: 3, kind: mapBy('key') }), /not a required field/],
-    ['items with a default', list('L.', word().default('a'), { max: 3, kind: ATOMIC }), /items cannot/],
+    [
+      'lists by a key that may be absent',
+      list('L.', object('I.', { key: word().optional() }), { max: 3, kind: mapBy('key') }),
+      /not a required field/,
+    ],
+    [
+      'items with a default',
+      list('L.', word().default('a'), { max: 3, kind: ATOMIC }),
+      /items cannot/,
+    ],
     ['unbounded maps', z.record(z.string(), word()), /no maximum size/],
     ['maps with judged keys', z.record(z.string().max(3), word()), /keys must be plain strings/],
     ['fractions', z.number(), /only integers/],
@@ -73,16 +136,33 @@ suite('the converter refuses', () => {
     ['multiples', z.int().min(0).multipleOf(2), /multiple_of/],
     ['loose objects', z.looseObject({}), /must be strict/],
     ['plain objects', z.object({}), /must be strict/],
-    ['fields without description', z.strictObject({ a: z.boolean() }), /Test\.field\.a: has no description/],
+    [
+      'fields without description',
+      z.strictObject({ a: z.boolean() }),
+      /Test\.field\.a: has no description/,
+    ],
     ['string formats', z.email(), /format email/],
     ['patterns with flags', z.string().max(3).regex(/^a$/i), /no flags/],
-    ['patterns that RE2 reads differently', z.string().max(3).regex(/^(?=a).$/), /look-around/],
+    [
+      'patterns that RE2 reads differently',
+      z
+        .string()
+        .max(3)
+        .regex(/^(?=a).$/),
+      /look-around/,
+    ],
     ['two patterns', z.string().max(3).regex(/^a$/).regex(/^b$/), /only one pattern/],
-    ['defaults that are no JSON', z.boolean().default(undefined as unknown as boolean), /not plain JSON/],
+    [
+      'defaults that are no JSON',
+      z.boolean().default(undefined as unknown as boolean),
+      /not plain JSON/,
+    ],
   ];
   for (const [what, field, expected] of rows) {
     test(what, () => {
-      const schema = z.strictObject({ field: field.meta()?.description === undefined ? field.describe('A field.') : field });
+      const schema = z.strictObject({
+        field: field.meta()?.description === undefined ? field.describe('A field.') : field,
+      });
       assert.throws(
         () => structuralSchema(schema, 'Test'),
         (error) => error instanceof NotStructuralError && expected.test(error.message),

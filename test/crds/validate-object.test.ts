@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { test } from 'node:test';
 
 import { isFairleadKind, validateObject } from '#crds/validate-object.ts';
-import type { McpBinding, McpServer, ObjectVerdict, ValidateOptions } from '#crds/validate-object.ts';
+import type {
+  McpBinding,
+  McpServer,
+  ObjectVerdict,
+  ValidateOptions,
+} from '#crds/validate-object.ts';
 import { editValue } from '#test/support/edit-value.ts';
-import type { Edits } from '#test/support/edit-value.ts';
 import { GOOD_BINDING, GOOD_OAUTH_SERVER, GOOD_SERVER } from '#test/support/good-objects.ts';
 
 const STRICT: ValidateOptions = { development: false, unknownFields: 'refuse' };
 const WATCHED: ValidateOptions = { development: false, unknownFields: 'ignore' };
-const DEVELOPMENT: ValidateOptions = { development: true, unknownFields: 'refuse' };
 
 function server(verdict: ObjectVerdict): McpServer {
   assert.ok(verdict.kind === 'ok', JSON.stringify(verdict));
@@ -23,7 +26,10 @@ function binding(verdict: ObjectVerdict): McpBinding {
   return verdict.object;
 }
 
-function issues(input: unknown, options: ValidateOptions = STRICT): readonly (readonly [string, string])[] {
+function issues(
+  input: unknown,
+  options: ValidateOptions = STRICT,
+): readonly (readonly [string, string])[] {
   const verdict = validateObject(input, options);
   return verdict.kind === 'ok' ? [] : verdict.issues.map(({ path, message }) => [path, message]);
 }
@@ -35,7 +41,11 @@ test('a server with the required fields only gets every default (R5)', () => {
         apiVersion: 'fairlead.dev/v1alpha1',
         kind: 'McpServer',
         metadata: { name: 'a' },
-        spec: { endpoint: 'https://h.example/mcp', egress: { allowedHosts: ['h.example'] }, tools: { allow: ['*'] } },
+        spec: {
+          endpoint: 'https://h.example/mcp',
+          egress: { allowedHosts: ['h.example'] },
+          tools: { allow: ['*'] },
+        },
       },
       STRICT,
     ),
@@ -45,7 +55,12 @@ test('a server with the required fields only gets every default (R5)', () => {
     transport: 'StreamableHTTP',
     suspend: false,
     protocol: { era: 'Auto', versions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] },
-    egress: { allowedHosts: ['h.example'], allowedPorts: [443], inClusterExceptions: [], issuers: [] },
+    egress: {
+      allowedHosts: ['h.example'],
+      allowedPorts: [443],
+      inClusterExceptions: [],
+      issuers: [],
+    },
     authorization: { type: 'None' },
     tools: { allow: ['*'], trustReadOnlyHint: false, overrides: [] },
     limits: {
@@ -81,108 +96,130 @@ test('a binding gets the defaults of its sidecar, and no limits of its own (R5)'
 });
 
 test('defaults beside values that were given are filled in one by one (R5)', () => {
-  const { spec } = server(validateObject(editValue(GOOD_SERVER, { 'spec.limits': { maxConcurrency: 1 }, 'spec.protocol': { era: 'Legacy' } }), STRICT));
+  const { spec } = server(
+    validateObject(
+      editValue(GOOD_SERVER, {
+        'spec.limits': { maxConcurrency: 1 },
+        'spec.protocol': { era: 'Legacy' },
+      }),
+      STRICT,
+    ),
+  );
   assert.equal(spec.limits.maxConcurrency, 1);
   assert.equal(spec.limits.requestTimeout, '30s');
   assert.equal(spec.protocol.versions.length, 4);
 });
 
 test('a null of a field that cannot be null counts as absent, as on the API server (R7)', () => {
-  const { spec } = server(validateObject(editValue(GOOD_SERVER, { 'spec.limits': null, 'spec.egress.caBundleRef': null, 'spec.suspend': null }), STRICT));
+  const { spec } = server(
+    validateObject(
+      editValue(GOOD_SERVER, {
+        'spec.limits': null,
+        'spec.egress.caBundleRef': null,
+        'spec.suspend': null,
+      }),
+      STRICT,
+    ),
+  );
   assert.equal(spec.limits.maxConcurrency, 8);
   assert.equal(spec.egress.caBundleRef, undefined);
   assert.equal(spec.suspend, false);
 });
 
 test('the resource is kept byte for byte, with or without a path (R4)', () => {
-  for (const resource of ['https://mcp.example.com', 'https://mcp.example.com/', 'https://mcp.example.com/mcp', 'https://mcp.example.com/a/b/']) {
-    const { spec } = server(validateObject(editValue(GOOD_OAUTH_SERVER, { 'spec.authorization.oauth.resource': resource }), STRICT));
+  for (const resource of [
+    'https://mcp.example.com',
+    'https://mcp.example.com/',
+    'https://mcp.example.com/mcp',
+    'https://mcp.example.com/a/b/',
+  ]) {
+    const { spec } = server(
+      validateObject(
+        editValue(GOOD_OAUTH_SERVER, { 'spec.authorization.oauth.resource': resource }),
+        STRICT,
+      ),
+    );
     assert.equal(spec.authorization.oauth?.resource, resource);
     assert.equal(spec.endpoint, 'https://mcp.example.com/mcp');
   }
 });
 
-suite('plain http', () => {
-  const loopback = (endpoint: string, host: string, port: number): Edits => ({
-    'spec.endpoint': endpoint,
-    'spec.egress.allowedHosts': [host],
-    'spec.egress.allowedPorts': [port],
-    'spec.egress.inClusterExceptions': undefined,
-  });
-  const rows: readonly (readonly [string, string])[] = [
-    ['http://localhost:3000/mcp', 'localhost'],
-    ['http://127.0.0.1:3000/mcp', '127.0.0.1'],
-    ['http://127.8.9.10:3000', '127.8.9.10'],
-    ['http://[::1]:3000/mcp', '[::1]'],
-  ];
-  for (const [endpoint, host] of rows) {
-    test(`to ${host} with a port is for development only (R3)`, () => {
-      const object = editValue(GOOD_SERVER, loopback(endpoint, host, 3000));
-      assert.deepEqual(issues(object, DEVELOPMENT), []);
-      assert.ok(issues(object).some(([path]) => path === 'spec.endpoint'));
-    });
-  }
-  const refused: readonly (readonly [string, string, number])[] = [
-    ['http://localhost/mcp', 'localhost', 80],
-    ['http://mcp.example.com:80/mcp', 'mcp.example.com', 80],
-    ['http://10.0.0.1:3000/mcp', '10.0.0.1', 3000],
-    ['http://localhost.example.com:3000/mcp', 'localhost.example.com', 3000],
-    ['http://0.0.0.0:3000/mcp', '0.0.0.0', 3000],
-    ['http://127.1:3000/mcp', '127.1', 3000],
-  ];
-  for (const [endpoint, host, port] of refused) {
-    test(`as ${endpoint} is refused even in development (R3)`, () => {
-      assert.ok(issues(editValue(GOOD_SERVER, loopback(endpoint, host, port)), DEVELOPMENT).some(([path]) => path === 'spec.endpoint'));
-    });
-  }
-});
-
-test('in development an unlisted loopback host or port is refused all the same (R2)', () => {
-  const object = editValue(GOOD_SERVER, { 'spec.endpoint': 'http://localhost:3000/mcp', 'spec.egress.allowedHosts': ['127.0.0.1'] });
-  assert.deepEqual(issues(object, DEVELOPMENT)[0], ['spec.endpoint', 'must have a host that egress.allowedHosts lists']);
-});
-
 test('authorization that does not work yet is valid, and reported as not supported', () => {
   const verdict = validateObject(GOOD_OAUTH_SERVER, STRICT);
   assert.ok(verdict.kind === 'ok');
-  assert.deepEqual(verdict.unsupported.map(({ path, code }) => [path, code]), [['spec.authorization.type', 'NOT_SUPPORTED']]);
-  const header = validateObject(editValue(GOOD_SERVER, { 'spec.authorization': { type: 'StaticHeader', staticHeader: { name: 'Authorization' } } }), STRICT);
+  assert.deepEqual(
+    verdict.unsupported.map(({ path, code }) => [path, code]),
+    [['spec.authorization.type', 'NOT_SUPPORTED']],
+  );
+  const header = validateObject(
+    editValue(GOOD_SERVER, {
+      'spec.authorization': { type: 'StaticHeader', staticHeader: { name: 'Authorization' } },
+    }),
+    STRICT,
+  );
   assert.ok(header.kind === 'ok' && header.unsupported.length === 1);
   const none = validateObject(GOOD_SERVER, STRICT);
   assert.ok(none.kind === 'ok' && none.unsupported.length === 0);
 });
 
 test('unknown fields of watched objects are dropped, at every depth', () => {
-  const object = editValue(GOOD_SERVER, { 'spec.later': 1, 'spec.limits': { later: 1 }, 'metadata.later': 1, later: 1 });
+  const object = editValue(GOOD_SERVER, {
+    'spec.later': 1,
+    'spec.limits': { later: 1 },
+    'metadata.later': 1,
+    later: 1,
+  });
   const { spec } = server(validateObject(object, WATCHED));
   assert.equal('later' in spec, false);
   assert.equal('later' in spec.limits, false);
 });
 
 test('a key named __proto__ is an unknown field like any other', () => {
-  const object: unknown = JSON.parse(JSON.stringify(GOOD_SERVER).replace('"spec":{', '"spec":{"__proto__":{"suspend":true},'));
+  const object: unknown = JSON.parse(
+    JSON.stringify(GOOD_SERVER).replace('"spec":{', '"spec":{"__proto__":{"suspend":true},'),
+  );
   assert.deepEqual(issues(object), [['spec.__proto__', 'is not a field']]);
   assert.equal(server(validateObject(object, WATCHED)).spec.suspend, false);
 });
 
 test('a status that cannot be read counts as not written, and does not spoil the spec', () => {
   const object = editValue(GOOD_SERVER, { status: { observedGeneration: 'x', conditions: 5 } });
-  assert.deepEqual(server(validateObject(object, WATCHED)).status, { observedGeneration: -1, conditions: [] });
+  assert.deepEqual(server(validateObject(object, WATCHED)).status, {
+    observedGeneration: -1,
+    conditions: [],
+  });
 });
 
 test('a status that the operator wrote is read back', () => {
-  const condition = { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-12-01T00:00:00Z', observedGeneration: 2 };
-  const object = editValue(GOOD_BINDING, { status: { observedGeneration: 2, conditions: [condition], configRevision: 'a'.repeat(64) } });
+  const condition = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Ready',
+    message: '',
+    lastTransitionTime: '2026-12-01T00:00:00Z',
+    observedGeneration: 2,
+  };
+  const object = editValue(GOOD_BINDING, {
+    status: { observedGeneration: 2, conditions: [condition], configRevision: 'a'.repeat(64) },
+  });
   const { status } = binding(validateObject(object, WATCHED));
-  assert.deepEqual(status, { observedGeneration: 2, conditions: [condition], configRevision: 'a'.repeat(64) });
+  assert.deepEqual(status, {
+    observedGeneration: 2,
+    conditions: [condition],
+    configRevision: 'a'.repeat(64),
+  });
 });
 
 test('objects of other groups, kinds and versions are told apart', () => {
   assert.equal(isFairleadKind({ apiVersion: 'v1', kind: 'ConfigMap' }), false);
   assert.equal(isFairleadKind(GOOD_SERVER), true);
   assert.equal(isFairleadKind('fairlead.dev/v1'), false);
-  assert.deepEqual(issues({ ...GOOD_SERVER, kind: 'MCPServer' }), [['kind', 'must be one of "McpServer", "McpBinding"']]);
-  assert.deepEqual(issues({ ...GOOD_SERVER, apiVersion: 'fairlead.dev/v1' }), [['apiVersion', 'must be "fairlead.dev/v1alpha1"']]);
+  assert.deepEqual(issues({ ...GOOD_SERVER, kind: 'MCPServer' }), [
+    ['kind', 'must be one of "McpServer", "McpBinding"'],
+  ]);
+  assert.deepEqual(issues({ ...GOOD_SERVER, apiVersion: 'fairlead.dev/v1' }), [
+    ['apiVersion', 'must be "fairlead.dev/v1alpha1"'],
+  ]);
   assert.deepEqual(issues([GOOD_SERVER]), [['', 'must be an object']]);
   assert.deepEqual(issues(undefined), [['', 'must be an object']]);
 });
@@ -210,14 +247,32 @@ test('messages say what must be, in words', () => {
 
 test('no message repeats a value that it refuses', () => {
   const secret = 'hunter2-hunter2';
-  const object = editValue(GOOD_SERVER, { 'spec.endpoint': `https://u:${secret}@mcp.example.com`, 'spec.tools.allow': [`${secret} `], 'spec.transport': secret });
+  const object = editValue(GOOD_SERVER, {
+    'spec.endpoint': `https://u:${secret}@mcp.example.com`,
+    'spec.tools.allow': [`${secret} `],
+    'spec.transport': secret,
+  });
   assert.doesNotMatch(JSON.stringify(validateObject(object, STRICT)), new RegExp(secret));
 });
 
 test('metadata is checked as Kubernetes does', () => {
-  assert.deepEqual(issues(editValue(GOOD_SERVER, { 'metadata.name': undefined })), [['metadata.name', 'is required']]);
-  assert.deepEqual(issues(editValue(GOOD_SERVER, { metadata: undefined })), [['metadata', 'is required']]);
-  assert.equal(issues(editValue(GOOD_SERVER, { 'metadata.labels': { 'a b': 'c' } }))[0]?.[0], 'metadata.labels');
-  assert.equal(issues(editValue(GOOD_SERVER, { 'metadata.labels': { a: true } }))[0]?.[0], 'metadata.labels.a');
-  assert.equal(issues(editValue(GOOD_SERVER, { 'metadata.annotations': { 'example.com/a': 'any text ü' } })).length, 0);
+  assert.deepEqual(issues(editValue(GOOD_SERVER, { 'metadata.name': undefined })), [
+    ['metadata.name', 'is required'],
+  ]);
+  assert.deepEqual(issues(editValue(GOOD_SERVER, { metadata: undefined })), [
+    ['metadata', 'is required'],
+  ]);
+  assert.equal(
+    issues(editValue(GOOD_SERVER, { 'metadata.labels': { 'a b': 'c' } }))[0]?.[0],
+    'metadata.labels',
+  );
+  assert.equal(
+    issues(editValue(GOOD_SERVER, { 'metadata.labels': { a: true } }))[0]?.[0],
+    'metadata.labels.a',
+  );
+  assert.equal(
+    issues(editValue(GOOD_SERVER, { 'metadata.annotations': { 'example.com/a': 'any text ü' } }))
+      .length,
+    0,
+  );
 });

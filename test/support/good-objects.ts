@@ -13,9 +13,14 @@ export const GOOD_SERVER = {
     egress: {
       allowedHosts: ['mcp.example.com', '*.cluster.example'],
       allowedPorts: [443],
-      inClusterExceptions: [{ host: 'mcp.cluster.example', cidrs: ['10.0.0.0/24', 'fd00::/64'], ports: [8443] }],
+      inClusterExceptions: [
+        { host: 'mcp.cluster.example', cidrs: ['10.0.0.0/24', 'fd00::/64'], ports: [8443] },
+      ],
     },
-    tools: { allow: ['get_*', 'create_issue'], overrides: [{ name: 'create_issue', effect: 'Write' }] },
+    tools: {
+      allow: ['get_*', 'create_issue'],
+      overrides: [{ name: 'create_issue', effect: 'Write' }],
+    },
   },
 } as const;
 
@@ -45,7 +50,10 @@ export const GOOD_BINDING = {
   spec: {
     workload: { matchLabels: { app: 'agent' } },
     user: { type: 'Static', static: { id: 'robot@example.com' } },
-    servers: [{ name: 'issues' }, { name: 'a-server-whose-name-is-long', namespace: 'platform', alias: 'long' }],
+    servers: [
+      { name: 'issues' },
+      { name: 'a-server-whose-name-is-long', namespace: 'platform', alias: 'long' },
+    ],
   },
 } as const;
 
@@ -73,10 +81,16 @@ function configServer(alias: string): SidecarConfigBody['servers'][number] {
     egress: {
       allowedHosts: ['mcp.example.com', '*.cluster.example'],
       allowedPorts: [443],
-      inClusterExceptions: [{ host: 'mcp.cluster.example', cidrs: ['10.0.0.0/24', 'fd00::/64'], ports: [8443] }],
+      inClusterExceptions: [
+        { host: 'mcp.cluster.example', cidrs: ['10.0.0.0/24', 'fd00::/64'], ports: [8443] },
+      ],
     },
     authorization: { type: 'None' },
-    tools: { allow: [['get_*', 'create_issue']], trustReadOnlyHint: false, overrides: [{ name: 'create_issue', effect: 'Write' }] },
+    tools: {
+      allow: [['get_*', 'create_issue']],
+      trustReadOnlyHint: false,
+      overrides: [{ name: 'create_issue', effect: 'Write' }],
+    },
     limits: {
       maxConcurrency: 8,
       queueSize: 128,

@@ -20,10 +20,16 @@ suite('the sidecar on the rendered twins of the bad objects', () => {
   for (const { title, sidecar, proves } of BAD_OBJECTS) {
     if ('none' in sidecar) continue;
     test(`refuses ${title} (${proves})`, () => {
-      const verdict = checkSidecarConfig(withRevision(editValue(GOOD_CONFIG, sidecar.config)), PRODUCTION);
+      const verdict = checkSidecarConfig(
+        withRevision(editValue(GOOD_CONFIG, sidecar.config)),
+        PRODUCTION,
+      );
       assert.equal(verdict.kind, 'invalid');
       const paths = verdict.kind === 'invalid' ? verdict.issues.map(({ path }) => path) : [];
-      assert.ok(paths.includes(sidecar.path), `blames ${JSON.stringify(paths)} in place of ${sidecar.path}`);
+      assert.ok(
+        paths.includes(sidecar.path),
+        `blames ${JSON.stringify(paths)} in place of ${sidecar.path}`,
+      );
     });
   }
 });
@@ -36,5 +42,7 @@ test('the sidecar accepts the good config that the twins start from (R7)', () =>
 test('the sidecar refuses a config that was changed without its revision (R7)', () => {
   const config = withRevision(GOOD_CONFIG) as Readonly<Record<string, unknown>>;
   const verdict = checkSidecarConfig({ ...config, listeners: { agentPort: 7000 } }, PRODUCTION);
-  assert.deepEqual(verdict.kind === 'invalid' ? verdict.issues.map(({ path }) => path) : [], ['revision']);
+  assert.deepEqual(verdict.kind === 'invalid' ? verdict.issues.map(({ path }) => path) : [], [
+    'revision',
+  ]);
 });

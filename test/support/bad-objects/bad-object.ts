@@ -1,6 +1,6 @@
 // What a row of the table of bad objects is made of.
 
-import type { Edits } from '../edit-value.ts';
+import type { Edits } from '#test/support/edit-value.ts';
 
 export interface BrokenConfig {
   readonly config: Edits;
@@ -22,7 +22,9 @@ export interface BadObject {
 }
 
 export const NONE = {
-  unknown: { none: 'the sidecar ignores fields that it does not know, so that a newer operator serves it' },
+  unknown: {
+    none: 'the sidecar ignores fields that it does not know, so that a newer operator serves it',
+  },
   repeated: { none: 'an entry that is there twice changes nothing for the sidecar' },
   authorization: { none: 'a server with this authorization is not rendered' },
   reference: { none: 'references are resolved before rendering' },
@@ -31,3 +33,31 @@ export const NONE = {
   workload: { none: 'which pods a binding is for is decided before the sidecar starts' },
   duration: { none: 'durations are rendered as numbers' },
 } as const satisfies Record<string, { readonly none: string }>;
+
+/** `[title, change, field to blame, the rendered twin]`. */
+export type Row = readonly [
+  title: string,
+  change: Edits,
+  path: string,
+  sidecar: BadObject['sidecar'],
+];
+
+export function rowsOn(
+  on: BadObject['on'],
+  proves: BadObject['proves'],
+  rows: readonly Row[],
+): readonly BadObject[] {
+  return rows.map(([title, change, path, sidecar]) => ({
+    title,
+    on,
+    change,
+    path,
+    sidecar,
+    proves,
+  }));
+}
+
+/** The same fault in the first server of the rendered config. */
+export function twin(field: string, value: unknown, blamed: string = field): BrokenConfig {
+  return { config: { [`servers[0].${field}`]: value }, path: `servers[0].${blamed}` };
+}

@@ -15,35 +15,53 @@ const COUNTS: readonly (readonly [string, string, number])[] = [
   ['11 retries', 'maxRetries', 11],
 ];
 
-const counts = COUNTS.map(([what, field, value]): BadObject => ({
-  title: what,
-  on: 'server',
-  change: { [`spec.limits.${field}`]: value },
-  path: `spec.limits.${field}`,
-  sidecar: { config: { [`servers[0].limits.${field}`]: value }, path: `servers[0].limits.${field}` },
-  proves: 'R6',
-}));
+const counts = COUNTS.map(
+  ([what, field, value]): BadObject => ({
+    title: what,
+    on: 'server',
+    change: { [`spec.limits.${field}`]: value },
+    path: `spec.limits.${field}`,
+    sidecar: {
+      config: { [`servers[0].limits.${field}`]: value },
+      path: `servers[0].limits.${field}`,
+    },
+    proves: 'R6',
+  }),
+);
 
 const TIMEOUTS = ['queueTimeout', 'connectTimeout', 'requestTimeout', 'streamReadTimeout'] as const;
 
-const zeroTimeouts = TIMEOUTS.map((field): BadObject => ({
-  title: `a ${field} of 0s`,
-  on: 'server',
-  change: { [`spec.limits.${field}`]: '0s' },
-  path: `spec.limits.${field}`,
-  sidecar: { config: { [`servers[0].limits.${field}Ms`]: 0 }, path: `servers[0].limits.${field}Ms` },
-  proves: 'R6',
-}));
+const zeroTimeouts = TIMEOUTS.map(
+  (field): BadObject => ({
+    title: `a ${field} of 0s`,
+    on: 'server',
+    change: { [`spec.limits.${field}`]: '0s' },
+    path: `spec.limits.${field}`,
+    sidecar: {
+      config: { [`servers[0].limits.${field}Ms`]: 0 },
+      path: `servers[0].limits.${field}Ms`,
+    },
+    proves: 'R6',
+  }),
+);
 
 // Not requestTimeout: it would be longer than any stream time-out, which is another row's fault.
-const longTimeouts = TIMEOUTS.filter((field) => field !== 'requestTimeout').map((field): BadObject => ({
-  title: `a ${field} of more than a day`,
-  on: 'server',
-  change: { 'spec.limits.streamReadTimeout': '24h', [`spec.limits.${field}`]: '24h1s' },
-  path: `spec.limits.${field}`,
-  sidecar: { config: { 'servers[0].limits.streamReadTimeoutMs': 86_400_000, [`servers[0].limits.${field}Ms`]: 86_401_000 }, path: `servers[0].limits.${field}Ms` },
-  proves: 'R6',
-}));
+const longTimeouts = TIMEOUTS.filter((field) => field !== 'requestTimeout').map(
+  (field): BadObject => ({
+    title: `a ${field} of more than a day`,
+    on: 'server',
+    change: { 'spec.limits.streamReadTimeout': '24h', [`spec.limits.${field}`]: '24h1s' },
+    path: `spec.limits.${field}`,
+    sidecar: {
+      config: {
+        'servers[0].limits.streamReadTimeoutMs': 86_400_000,
+        [`servers[0].limits.${field}Ms`]: 86_401_000,
+      },
+      path: `servers[0].limits.${field}Ms`,
+    },
+    proves: 'R6',
+  }),
+);
 
 const FORMS: readonly (readonly [string, unknown])[] = [
   ['a time-out without unit', '30'],
@@ -56,14 +74,16 @@ const FORMS: readonly (readonly [string, unknown])[] = [
   ['a time-out beyond what fits', '9999999999999h'],
 ];
 
-const forms = FORMS.map(([what, value]): BadObject => ({
-  title: what,
-  on: 'server',
-  change: { 'spec.limits.connectTimeout': value },
-  path: 'spec.limits.connectTimeout',
-  sidecar: NONE.duration,
-  proves: 'R6',
-}));
+const forms = FORMS.map(
+  ([what, value]): BadObject => ({
+    title: what,
+    on: 'server',
+    change: { 'spec.limits.connectTimeout': value },
+    path: 'spec.limits.connectTimeout',
+    sidecar: NONE.duration,
+    proves: 'R6',
+  }),
+);
 
 export const BAD_LIMITS: readonly BadObject[] = [
   ...counts,
@@ -75,7 +95,10 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'server',
     change: { 'spec.limits.streamReadTimeout': '29s' },
     path: 'spec.limits.streamReadTimeout',
-    sidecar: { config: { 'servers[0].limits.streamReadTimeoutMs': 29_000 }, path: 'servers[0].limits.streamReadTimeoutMs' },
+    sidecar: {
+      config: { 'servers[0].limits.streamReadTimeoutMs': 29_000 },
+      path: 'servers[0].limits.streamReadTimeoutMs',
+    },
     proves: 'R6',
   },
   {
@@ -83,7 +106,10 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'server',
     change: { 'spec.limits.requestTimeout': '5m1s' },
     path: 'spec.limits.streamReadTimeout',
-    sidecar: { config: { 'servers[0].limits.requestTimeoutMs': 301_000 }, path: 'servers[0].limits.streamReadTimeoutMs' },
+    sidecar: {
+      config: { 'servers[0].limits.requestTimeoutMs': 301_000 },
+      path: 'servers[0].limits.streamReadTimeoutMs',
+    },
     proves: 'R6',
   },
   {
@@ -91,7 +117,10 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'server',
     change: { 'spec.cache.defaultTtl': '8761h' },
     path: 'spec.cache.defaultTtl',
-    sidecar: { config: { 'servers[0].cache.defaultTtlMs': 31_539_600_000 }, path: 'servers[0].cache.defaultTtlMs' },
+    sidecar: {
+      config: { 'servers[0].cache.defaultTtlMs': 31_539_600_000 },
+      path: 'servers[0].cache.defaultTtlMs',
+    },
     proves: 'R5',
   },
   {
@@ -99,7 +128,13 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'binding',
     change: { 'spec.servers[0].limits': { requestTimeout: '20s', streamReadTimeout: '10s' } },
     path: 'spec.servers[0].limits.streamReadTimeout',
-    sidecar: { config: { 'servers[0].limits.requestTimeoutMs': 20_000, 'servers[0].limits.streamReadTimeoutMs': 10_000 }, path: 'servers[0].limits.streamReadTimeoutMs' },
+    sidecar: {
+      config: {
+        'servers[0].limits.requestTimeoutMs': 20_000,
+        'servers[0].limits.streamReadTimeoutMs': 10_000,
+      },
+      path: 'servers[0].limits.streamReadTimeoutMs',
+    },
     proves: 'R6',
   },
   {
@@ -107,7 +142,10 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'binding',
     change: { 'spec.servers[0].limits': { maxConcurrency: 0 } },
     path: 'spec.servers[0].limits.maxConcurrency',
-    sidecar: { config: { 'servers[0].limits.maxConcurrency': 0 }, path: 'servers[0].limits.maxConcurrency' },
+    sidecar: {
+      config: { 'servers[0].limits.maxConcurrency': 0 },
+      path: 'servers[0].limits.maxConcurrency',
+    },
     proves: 'R6',
   },
   {
@@ -115,7 +153,10 @@ export const BAD_LIMITS: readonly BadObject[] = [
     on: 'binding',
     change: { 'spec.servers[0].limits': { queueTimeout: '0ms' } },
     path: 'spec.servers[0].limits.queueTimeout',
-    sidecar: { config: { 'servers[0].limits.queueTimeoutMs': 0 }, path: 'servers[0].limits.queueTimeoutMs' },
+    sidecar: {
+      config: { 'servers[0].limits.queueTimeoutMs': 0 },
+      path: 'servers[0].limits.queueTimeoutMs',
+    },
     proves: 'R6',
   },
 ];

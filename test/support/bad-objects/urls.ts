@@ -46,32 +46,38 @@ const BAD_FORMS: readonly (readonly [string, string])[] = [
   ['more than 2048 characters', `https://mcp.example.com/${'a'.repeat(2048)}`],
 ];
 
-const endpoints = BAD_FORMS.map(([what, url]): BadObject => ({
-  title: `${what} as endpoint`,
-  on: 'server',
-  change: { 'spec.endpoint': url },
-  path: 'spec.endpoint',
-  sidecar: { config: { 'servers[0].endpoint': url }, path: 'servers[0].endpoint' },
-  proves: 'R2',
-}));
+const endpoints = BAD_FORMS.map(
+  ([what, url]): BadObject => ({
+    title: `${what} as endpoint`,
+    on: 'server',
+    change: { 'spec.endpoint': url },
+    path: 'spec.endpoint',
+    sidecar: { config: { 'servers[0].endpoint': url }, path: 'servers[0].endpoint' },
+    proves: 'R2',
+  }),
+);
 
-const resources = BAD_FORMS.map(([what, url]): BadObject => ({
-  title: `${what} as resource`,
-  on: 'oauth-server',
-  change: { 'spec.authorization.oauth.resource': url },
-  path: 'spec.authorization.oauth.resource',
-  sidecar: { config: { 'servers[0].resource': url }, path: 'servers[0].resource' },
-  proves: 'R2',
-}));
+const resources = BAD_FORMS.map(
+  ([what, url]): BadObject => ({
+    title: `${what} as resource`,
+    on: 'oauth-server',
+    change: { 'spec.authorization.oauth.resource': url },
+    path: 'spec.authorization.oauth.resource',
+    sidecar: { config: { 'servers[0].resource': url }, path: 'servers[0].resource' },
+    proves: 'R2',
+  }),
+);
 
-const redirects = BAD_FORMS.map(([what, url]): BadObject => ({
-  title: `${what} as redirect URI`,
-  on: 'oauth-server',
-  change: { 'spec.authorization.oauth.redirectUri': url },
-  path: 'spec.authorization.oauth.redirectUri',
-  sidecar: NONE.authorization,
-  proves: 'R2',
-}));
+const redirects = BAD_FORMS.map(
+  ([what, url]): BadObject => ({
+    title: `${what} as redirect URI`,
+    on: 'oauth-server',
+    change: { 'spec.authorization.oauth.redirectUri': url },
+    path: 'spec.authorization.oauth.redirectUri',
+    sidecar: NONE.authorization,
+    proves: 'R2',
+  }),
+);
 
 const UNLISTED: readonly (readonly [string, string])[] = [
   ['an unlisted host', 'https://other.example.com/mcp'],
@@ -104,13 +110,28 @@ const plainHttp: readonly BadObject[] = [
   ['plain http to an address of the loopback net', 'http://127.0.0.1:3000/mcp'],
   ['plain http to the IPv6 loopback address', 'http://[::1]:3000/mcp'],
   ['plain http without a port', 'http://localhost/mcp'],
-].map(([what = '', url = '']): BadObject => ({
-  title: `${what}, outside development mode`,
-  on: 'server',
-  change: { 'spec.endpoint': url, 'spec.egress.allowedHosts': ['localhost'], 'spec.egress.allowedPorts': [3000, 80] },
-  path: 'spec.endpoint',
-  sidecar: { config: { 'servers[0].endpoint': url, 'servers[0].egress.allowedHosts': ['localhost'] }, path: 'servers[0].endpoint' },
-  proves: 'R3',
-}));
+].map(
+  ([what = '', url = '']): BadObject => ({
+    title: `${what}, outside development mode`,
+    on: 'server',
+    change: {
+      'spec.endpoint': url,
+      'spec.egress.allowedHosts': ['localhost'],
+      'spec.egress.allowedPorts': [3000, 80],
+    },
+    path: 'spec.endpoint',
+    sidecar: {
+      config: { 'servers[0].endpoint': url, 'servers[0].egress.allowedHosts': ['localhost'] },
+      path: 'servers[0].endpoint',
+    },
+    proves: 'R3',
+  }),
+);
 
-export const BAD_URLS: readonly BadObject[] = [...endpoints, ...resources, ...redirects, ...unlisted, ...plainHttp];
+export const BAD_URLS: readonly BadObject[] = [
+  ...endpoints,
+  ...resources,
+  ...redirects,
+  ...unlisted,
+  ...plainHttp,
+];
