@@ -70,7 +70,8 @@ export function loadFingerprintKey(path: string): Buffer {
 function readKey(path: string): Buffer | undefined {
   try {
     const key = readFileSync(path);
-    if (key.length !== KEY_BYTES) throw unreadable(path, `it has ${key.length} bytes in place of ${KEY_BYTES}`);
+    if (key.length !== KEY_BYTES)
+      throw unreadable(path, `it has ${key.length} bytes in place of ${KEY_BYTES}`);
     return key;
   } catch (error) {
     if (isErrorCode(error, 'ENOENT')) return undefined;
@@ -79,7 +80,9 @@ function readKey(path: string): Buffer | undefined {
 }
 
 function unreadable(path: string, why: string): FairleadError {
-  return new FairleadError('CONFIG_UNREADABLE', { logDetail: `fingerprint key ${JSON.stringify(path)}: ${why}` });
+  return new FairleadError('CONFIG_UNREADABLE', {
+    logDetail: `fingerprint key ${JSON.stringify(path)}: ${why}`,
+  });
 }
 
 function isErrorCode(error: unknown, code: string): boolean {

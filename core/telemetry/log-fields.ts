@@ -40,7 +40,9 @@ export const LOG_FIELDS = {
 export type LogFieldName = (typeof LOG_FIELDS)[keyof typeof LOG_FIELDS];
 
 /** Fields of a log line: canonical names get checked spelling, others stay possible. */
-export type LogFields = Readonly<Partial<Record<LogFieldName, string | number | boolean | undefined>>>;
+export type LogFields = Readonly<
+  Partial<Record<LogFieldName, string | number | boolean | undefined>>
+>;
 
 /** The canonical line of one request, refused and failed ones included (design section 5.9). */
 export interface CallLogLine {

@@ -31,7 +31,8 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const secrets = options.secrets ?? createSecretRegistry();
   const output = options.destination ?? pinoDestination({ dest: 1, sync: false });
-  const asFields = (error: unknown) => serializeError(error, { withStack: logger.isLevelEnabled('debug') });
+  const asFields = (error: unknown) =>
+    serializeError(error, { withStack: logger.isLevelEnabled('debug') });
   const logger: Logger = pino(
     {
       level: options.level,
@@ -50,8 +51,17 @@ export function createLogger(options: LoggerOptions): Logger {
 function logWithoutForeignMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const [first, message] = args;
   if (first instanceof Error) {
-    method.call(this, { err: first }, typeof message === 'string' ? message : `error: ${first.name}`);
-  } else if (message === undefined && typeof first === 'object' && first !== null && Reflect.get(first, 'err') instanceof Error) {
+    method.call(
+      this,
+      { err: first },
+      typeof message === 'string' ? message : `error: ${first.name}`,
+    );
+  } else if (
+    message === undefined &&
+    typeof first === 'object' &&
+    first !== null &&
+    Reflect.get(first, 'err') instanceof Error
+  ) {
     method.call(this, first, 'error');
   } else {
     method.apply(this, args);

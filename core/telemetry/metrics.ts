@@ -3,12 +3,10 @@
 // tenant, a user, a session, a tool or an address. Names and meanings: docs/metrics.md, held by a
 // test.
 
-import type { Registry } from 'prom-client';
-
 import type { EgressDecision } from '#core/egress/egress-policy.ts';
 
 import { DurationHistogram, registerScraped, SeriesFamily } from './series.ts';
-import type { Sample, ScrapedMetric } from './series.ts';
+import type { MetricRegistry, Sample, ScrapedMetric } from './series.ts';
 
 /** A binding has at most 64 servers. */
 const MAX_SERVERS = 64;
@@ -55,7 +53,10 @@ class ServerSeries {
 }
 
 interface GlobalSeries {
-  readonly egress: Map<string, { readonly labels: Readonly<Record<string, string>>; count: number }>;
+  readonly egress: Map<
+    string,
+    { readonly labels: Readonly<Record<string, string>>; count: number }
+  >;
   readonly reloads: Map<ReloadOutcome, number>;
   readonly sessions: Map<'agent' | 'upstream', number>;
   lastReloadMs: number;
@@ -64,7 +65,7 @@ interface GlobalSeries {
   isDraining: boolean;
 }
 
-export function createSidecarMetrics(registry: Registry): SidecarMetrics {
+export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
   const servers = new SeriesFamily(MAX_SERVERS, () => new ServerSeries());
   const global: GlobalSeries = {
     egress: new Map(),
@@ -75,7 +76,8 @@ export function createSidecarMetrics(registry: Registry): SidecarMetrics {
     revision: '',
     isDraining: false,
   };
-  for (const metric of [...serverMetrics(servers), ...globalMetrics(global)]) registerScraped(registry, metric);
+  for (const metric of [...serverMetrics(servers), ...globalMetrics(global)])
+    registerScraped(registry, metric);
   return {
     serversAnnounced: (aliases) => servers.announce(aliases),
     callStarted: (alias) => {
@@ -114,11 +116,15 @@ function countCall(series: ServerSeries, call: FinishedCall, wasStarted: boolean
   series.responseBytes += call.responseBytes;
 }
 
-function countEgress({ egress }: GlobalSeries, { verdict, stage, reason }: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>): void {
+function countEgress(
+  { egress }: GlobalSeries,
+  { verdict, stage, reason }: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>,
+): void {
   const key = `${verdict} ${stage} ${reason}`;
   const known = egress.get(key);
   if (known !== undefined) known.count += 1;
-  else if (egress.size < MAX_WORD_SERIES) egress.set(key, { labels: { verdict, stage, reason }, count: 1 });
+  else if (egress.size < MAX_WORD_SERIES)
+    egress.set(key, { labels: { verdict, stage, reason }, count: 1 });
 }
 
 function increment<Key>(counts: Map<Key, number>, key: Key): void {
@@ -126,8 +132,10 @@ function increment<Key>(counts: Map<Key, number>, key: Key): void {
 }
 
 function serverMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
-  const perServer = (sample: (series: ServerSeries, labels: { readonly server: string }) => readonly Sample[]) => () =>
-    servers.entries().flatMap(([server, series]) => [...sample(series, { server })]);
+  const perServer =
+    (sample: (series: ServerSeries, labels: { readonly server: string }) => readonly Sample[]) =>
+    () =>
+      servers.entries().flatMap(([server, series]) => [...sample(series, { server })]);
   const duration = 'fairlead_call_duration_seconds';
   const queueWait = 'fairlead_call_queue_wait_seconds';
   return [
@@ -172,13 +180,13 @@ function serverMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMet
     },
     {
       name: 'fairlead_catalog_refreshes_total',
-      help: 'Reads of a server\'s tool list, by outcome.',
+      help: "Reads of a server's tool list, by outcome.",
       type: 'counter',
       samples: perServer((series, labels) => countsOf(series.refreshes, 'outcome', labels)),
     },
     {
       name: 'fairlead_server_available',
-      help: '1 when the last read of the server\'s tool list succeeded, else 0.',
+      help: "1 when the last read of the server's tool list succeeded, else 0.",
       type: 'gauge',
       samples: perServer((series, labels) => [{ labels, value: series.isAvailable }]),
     },
@@ -197,7 +205,8 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
       name: 'fairlead_egress_decisions_total',
       help: 'Egress decisions, one per connection and per refused request.',
       type: 'counter',
-      samples: () => [...global.egress.values()].map(({ labels, count }) => ({ labels, value: count })),
+      samples: () =>
+        [...global.egress.values()].map(({ labels, count }) => ({ labels, value: count })),
     },
     {
       name: 'fairlead_config_reloads_total',
@@ -209,20 +218,35 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
       name: 'fairlead_config_info',
       help: 'Always 1; the revision in force is a label.',
       type: 'gauge',
-      samples: () => (global.revision === '' ? [] : [{ labels: { revision: global.revision }, value: 1 }]),
+      samples: () =>
+        global.revision === '' ? [] : [{ labels: { revision: global.revision }, value: 1 }],
     },
-    one('fairlead_config_last_reload_successful', '1 when the last read of the configuration was good, else 0.', () => Number(global.isLastReloadGood)),
-    one('fairlead_config_last_reload_timestamp_seconds', 'When the configuration was last read, in seconds since the Unix epoch.', () => global.lastReloadMs / 1000),
+    one(
+      'fairlead_config_last_reload_successful',
+      '1 when the last read of the configuration was good, else 0.',
+      () => Number(global.isLastReloadGood),
+    ),
+    one(
+      'fairlead_config_last_reload_timestamp_seconds',
+      'When the configuration was last read, in seconds since the Unix epoch.',
+      () => global.lastReloadMs / 1000,
+    ),
     {
       name: 'fairlead_sessions',
       help: 'Open legacy sessions, with agents and with servers.',
       type: 'gauge',
       samples: () => countsOf(global.sessions, 'side', {}),
     },
-    one('fairlead_draining', '1 while the process finishes its last calls, else 0.', () => Number(global.isDraining)),
+    one('fairlead_draining', '1 while the process finishes its last calls, else 0.', () =>
+      Number(global.isDraining),
+    ),
   ];
 }
 
-function countsOf(counts: ReadonlyMap<string, number>, label: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
+function countsOf(
+  counts: ReadonlyMap<string, number>,
+  label: string,
+  labels: Readonly<Record<string, string>>,
+): readonly Sample[] {
   return [...counts].map(([word, value]) => ({ labels: { ...labels, [label]: word }, value }));
 }

@@ -6,7 +6,8 @@ const MASK = '[redacted]';
 /** Shorter values would hit ordinary words. */
 const MIN_SECRET_LENGTH = 8;
 
-const HEADER_NAMES = 'proxy-authorization|authorization|set-cookie|cookie|mcp-session-id|x-api-key|x-fairlead-agent';
+const HEADER_NAMES =
+  'proxy-authorization|authorization|set-cookie|cookie|mcp-session-id|x-api-key|x-fairlead-agent';
 const TOKEN_NAMES =
   'access_token|refresh_token|id_token|client_secret|client_assertion|subject_token|actor_token|assertion|code_verifier|device_code|password|api_key|apikey';
 // In a JSON log line a quote may be escaped once or more: text of JSON inside a string.
@@ -27,14 +28,21 @@ const RULES: readonly Rule[] = [
     replacement: `$1"${MASK}`,
   },
   { pattern: /\b(bearer|basic|dpop)\s+[A-Za-z0-9._~+/=-]{6,}/gi, replacement: `$1 ${MASK}` },
-  { pattern: /([?&#](?:code|state|token|access_token|refresh_token|id_token|key|sig|signature)=)[^&#\s"'\\]+/gi, replacement: `$1${MASK}` },
+  {
+    pattern:
+      /([?&#](?:code|state|token|access_token|refresh_token|id_token|key|sig|signature)=)[^&#\s"'\\]+/gi,
+    replacement: `$1${MASK}`,
+  },
   // Three base64url parts that start with {" are a JWT.
   { pattern: /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*/g, replacement: MASK },
   { pattern: /(:\/\/[^\s/:@"']*:)[^\s/@"']+@/g, replacement: `$1${MASK}@` },
 ];
 
 // One cheap pass that says whether any rule can match; nearly every line stops here.
-const SUSPECT = new RegExp(`${HEADER_NAMES}|${TOKEN_NAMES}|bearer|basic |dpop|eyJ|[?&#](?:code|state|token|key|sig)|://[^/"\\s]*@`, 'i');
+const SUSPECT = new RegExp(
+  `${HEADER_NAMES}|${TOKEN_NAMES}|bearer|basic |dpop|eyJ|[?&#](?:code|state|token|key|sig)|://[^/"\\s]*@`,
+  'i',
+);
 
 /** Live secret values of this process: tokens, client secrets, session ids. */
 export interface SecretRegistry {
@@ -69,7 +77,10 @@ export function createSecretRegistry(): SecretRegistry {
 /** Replaces text that looks like a credential. */
 export function scrubText(text: string): string {
   if (!SUSPECT.test(text)) return text;
-  return RULES.reduce((result, { pattern, replacement }) => result.replace(pattern, replacement), text);
+  return RULES.reduce(
+    (result, { pattern, replacement }) => result.replace(pattern, replacement),
+    text,
+  );
 }
 
 function release(live: Map<string, number>, form: string): void {

@@ -35,12 +35,17 @@ function fieldsOf(error: unknown, options: SerializeErrorOptions, depth: number)
     ...(typeof code === 'string' && CODE.test(code) ? { code } : {}),
     ...(error instanceof FairleadError ? ownFields(error) : {}),
     ...(options.withStack ? { stack: stackFrames(error) } : {}),
-    ...(error.cause instanceof Error && depth > 0 ? { cause: fieldsOf(error.cause, options, depth - 1) } : {}),
+    ...(error.cause instanceof Error && depth > 0
+      ? { cause: fieldsOf(error.cause, options, depth - 1) }
+      : {}),
   };
 }
 
 function ownFields(error: FairleadError): Pick<ErrorFields, 'message' | 'detail'> {
-  return { message: error.message, ...(error.logDetail === undefined ? {} : { detail: error.logDetail }) };
+  return {
+    message: error.message,
+    ...(error.logDetail === undefined ? {} : { detail: error.logDetail }),
+  };
 }
 
 function stackFrames(error: Error): string {

@@ -20,7 +20,10 @@ export interface ScrapedMetric {
   readonly samples: () => readonly Sample[];
 }
 
-export function registerScraped(registry: Registry, metric: ScrapedMetric): void {
+/** The one thing that is asked of a registry until it is scraped; prom-client itself can be loaded then. */
+export type MetricRegistry = Pick<Registry, 'registerMetric'>;
+
+export function registerScraped(registry: MetricRegistry, metric: ScrapedMetric): void {
   const { name, help, type } = metric;
   const scraped = {
     name,
@@ -36,7 +39,9 @@ export function registerScraped(registry: Registry, metric: ScrapedMetric): void
 }
 
 /** Upper bounds in seconds: local calls take milliseconds, agents' tools up to minutes. */
-export const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
+export const DURATION_BUCKETS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+] as const;
 
 export class DurationHistogram {
   readonly #counts = new Float64Array(DURATION_BUCKETS.length + 1);
@@ -46,7 +51,8 @@ export class DurationHistogram {
   observeMs(ms: number): void {
     const seconds = ms > 0 ? ms / 1000 : 0;
     let index = 0;
-    while (index < DURATION_BUCKETS.length && seconds > (DURATION_BUCKETS[index] ?? Infinity)) index += 1;
+    while (index < DURATION_BUCKETS.length && seconds > (DURATION_BUCKETS[index] ?? Infinity))
+      index += 1;
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
     this.#sum += seconds;
     this.#count += 1;
@@ -57,9 +63,17 @@ export class DurationHistogram {
     let cumulative = 0;
     for (const [index, bound] of DURATION_BUCKETS.entries()) {
       cumulative += this.#counts[index] ?? 0;
-      samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le: bound }, value: cumulative });
+      samples.push({
+        metricName: `${name}_bucket`,
+        labels: { ...labels, le: bound },
+        value: cumulative,
+      });
     }
-    samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: this.#count });
+    samples.push({
+      metricName: `${name}_bucket`,
+      labels: { ...labels, le: '+Inf' },
+      value: this.#count,
+    });
     samples.push({ metricName: `${name}_sum`, labels, value: this.#sum });
     samples.push({ metricName: `${name}_count`, labels, value: this.#count });
     return samples;
@@ -100,6 +114,8 @@ export class SeriesFamily<Series> {
   }
 
   entries(): readonly (readonly [string, Series])[] {
-    return this.#other === undefined ? [...this.#byKey] : [...this.#byKey, [OTHER_KEY, this.#other]];
+    return this.#other === undefined
+      ? [...this.#byKey]
+      : [...this.#byKey, [OTHER_KEY, this.#other]];
   }
 }
