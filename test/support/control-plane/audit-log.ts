@@ -80,7 +80,7 @@ export class AuditLog {
 
 async function readAll(path: string): Promise<Buffer> {
   await using file = await open(path, 'r');
-  return file.readFile();
+  return await file.readFile();
 }
 
 interface RawAuditEvent {
@@ -88,7 +88,7 @@ interface RawAuditEvent {
   readonly user?: { readonly username?: string };
   readonly userAgent?: string;
   readonly requestURI?: string;
-  readonly objectRef?: { readonly [field: string]: string | undefined };
+  readonly objectRef?: Partial<Record<'resource' | 'subresource' | 'namespace' | 'name', string>>;
   readonly responseStatus?: { readonly code?: number };
   readonly requestReceivedTimestamp?: string;
   readonly requestObject?: unknown;
@@ -96,18 +96,14 @@ interface RawAuditEvent {
 
 function parseAuditLine(line: string): AuditEntry {
   const event = JSON.parse(line) as RawAuditEvent;
-  const object = event.objectRef ?? {};
+  const { resource = '', subresource = '', namespace = '', name = '' } = event.objectRef ?? {};
+  const { verb = '', userAgent = '', requestURI = '', requestReceivedTimestamp = '' } = event;
   return {
-    verb: event.verb ?? '',
+    ...{ verb, userAgent, resource, subresource, namespace, name },
     user: event.user?.username ?? '',
-    userAgent: event.userAgent ?? '',
-    resource: object['resource'] ?? '',
-    subresource: object['subresource'] ?? '',
-    namespace: object['namespace'] ?? '',
-    name: object['name'] ?? '',
     code: event.responseStatus?.code ?? 0,
-    uri: event.requestURI ?? '',
-    receivedAt: event.requestReceivedTimestamp ?? '',
+    uri: requestURI,
+    receivedAt: requestReceivedTimestamp,
     requestObject: event.requestObject,
   };
 }
