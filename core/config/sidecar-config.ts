@@ -10,7 +10,13 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 import { CIDR_PATTERN, isCidr } from '#core/egress/cidr-text.ts';
-import { HOST_RULE_MESSAGES, HOST_RULE_PATTERN, hostRuleFault, isHostListed, isPortListed } from '#core/egress/host-rule.ts';
+import {
+  HOST_RULE_MESSAGES,
+  HOST_RULE_PATTERN,
+  hostRuleFault,
+  isHostListed,
+  isPortListed,
+} from '#core/egress/host-rule.ts';
 
 import { limitsSchema } from './limits-schema.ts';
 import { checkRemoteUrl } from './remote-url.ts';
@@ -34,10 +40,17 @@ export const TOOL_PATTERN_PATTERN = '^[A-Za-z0-9_./*-]{1,128}$';
 
 const name = z.string().min(1).max(253);
 const port = z.int().min(1).max(65_535);
-const cidr = z.string().max(43).regex(new RegExp(CIDR_PATTERN)).refine(isCidr, 'must be an address range like "10.0.0.0/24" or "fd00::/64"');
+const cidr = z
+  .string()
+  .max(43)
+  .regex(new RegExp(CIDR_PATTERN))
+  .refine(isCidr, 'must be an address range like "10.0.0.0/24" or "fd00::/64"');
 
 const egressSchema = z.object({
-  allowedHosts: z.array(z.string().max(253).regex(new RegExp(HOST_RULE_PATTERN))).min(1).max(64),
+  allowedHosts: z
+    .array(z.string().max(253).regex(new RegExp(HOST_RULE_PATTERN)))
+    .min(1)
+    .max(64),
   allowedPorts: z.array(port).min(1).max(16),
   /** Private addresses that one named host may have: all three must match. */
   inClusterExceptions: z
@@ -53,7 +66,10 @@ const egressSchema = z.object({
   caBundle: z.string().max(524_288).optional(),
 });
 
-const toolPatterns = z.array(z.string().regex(new RegExp(TOOL_PATTERN_PATTERN))).min(1).max(512);
+const toolPatterns = z
+  .array(z.string().regex(new RegExp(TOOL_PATTERN_PATTERN)))
+  .min(1)
+  .max(512);
 
 const toolsSchema = z.object({
   /** A tool is served when every list has a matching pattern (the server's list, then the binding's). */
@@ -61,7 +77,12 @@ const toolsSchema = z.object({
   trustReadOnlyHint: z.boolean(),
   /** Effects that the platform team states; a hint of the server can only tighten. */
   overrides: z
-    .array(z.object({ name: z.string().min(1).max(128), effect: z.enum(['ReadOnly', 'Write', 'Destructive']) }))
+    .array(
+      z.object({
+        name: z.string().min(1).max(128),
+        effect: z.enum(['ReadOnly', 'Write', 'Destructive']),
+      }),
+    )
     .max(512),
 });
 
@@ -93,7 +114,10 @@ export const sidecarConfigSchema = z.object({
   binding: z.object({ namespace: name, name }),
   identity: z.object({
     tenant: name,
-    user: z.object({ type: z.literal('Static'), id: z.string().regex(/^[^\u0000-\u001f\u007f]{1,256}$/) }),
+    user: z.object({
+      type: z.literal('Static'),
+      id: z.string().regex(/^[^\u0000-\u001f\u007f]{1,256}$/),
+    }),
   }),
   listeners: z.object({ agentPort: port }),
   servers: z.array(serverConfigSchema).max(64),
@@ -126,7 +150,13 @@ export interface ConfigRules {
 export function checkSidecarConfig(input: unknown, rules: ConfigRules): ConfigVerdict {
   const parsed = sidecarConfigSchema.safeParse(input);
   if (!parsed.success) {
-    return { kind: 'invalid', issues: parsed.error.issues.map((issue) => ({ path: formatPath(issue.path), message: issue.message })) };
+    return {
+      kind: 'invalid',
+      issues: parsed.error.issues.map((issue) => ({
+        path: formatPath(issue.path),
+        message: issue.message,
+      })),
+    };
   }
   const config = parsed.data;
   const unknownFeatures = config.requires.filter((feature) => !KNOWN_FEATURES.includes(feature));
@@ -139,7 +169,8 @@ function* checkServers(config: SidecarConfig, rules: ConfigRules): Generator<Con
   const seen = new Set<string>();
   for (const [index, server] of config.servers.entries()) {
     const at = `servers[${index}]`;
-    if (seen.has(server.alias)) yield { path: `${at}.alias`, message: `alias ${JSON.stringify(server.alias)} is used twice` };
+    if (seen.has(server.alias))
+      yield { path: `${at}.alias`, message: `alias ${JSON.stringify(server.alias)} is used twice` };
     seen.add(server.alias);
     yield* checkHostRules(server.egress, `${at}.egress`, rules);
     for (const field of ['endpoint', 'resource'] as const) {
@@ -149,9 +180,19 @@ function* checkServers(config: SidecarConfig, rules: ConfigRules): Generator<Con
   }
 }
 
-function* checkHostRules(egress: EgressConfig, at: string, rules: ConfigRules): Generator<ConfigIssue> {
-  const listed = egress.allowedHosts.map((host, index) => ({ host, path: `${at}.allowedHosts[${index}]` }));
-  const excepted = egress.inClusterExceptions.map(({ host }, index) => ({ host, path: `${at}.inClusterExceptions[${index}].host` }));
+function* checkHostRules(
+  egress: EgressConfig,
+  at: string,
+  rules: ConfigRules,
+): Generator<ConfigIssue> {
+  const listed = egress.allowedHosts.map((host, index) => ({
+    host,
+    path: `${at}.allowedHosts[${index}]`,
+  }));
+  const excepted = egress.inClusterExceptions.map(({ host }, index) => ({
+    host,
+    path: `${at}.inClusterExceptions[${index}].host`,
+  }));
   for (const { host, path } of [...listed, ...excepted]) {
     const fault = hostRuleFault(host, rules);
     if (fault !== undefined) yield { path, message: HOST_RULE_MESSAGES[fault] };
@@ -166,20 +207,27 @@ export function checkListedUrl(
 ): string | undefined {
   const verdict = checkRemoteUrl(url, rules);
   if (verdict.kind === 'bad') return verdict.message;
-  if (!isHostListed(egress.allowedHosts, verdict.host)) return 'must have a host that egress.allowedHosts lists';
-  if (!isPortListed(egress, verdict.host, verdict.port)) return 'must have a port that egress.allowedPorts, or the in-cluster exception of its host, lists';
+  if (!isHostListed(egress.allowedHosts, verdict.host))
+    return 'must have a host that egress.allowedHosts lists';
+  if (!isPortListed(egress, verdict.host, verdict.port))
+    return 'must have a port that egress.allowedPorts, or the in-cluster exception of its host, lists';
   return undefined;
 }
 
 function* checkRevision(input: unknown, revision: string): Generator<ConfigIssue> {
   if (configRevision(input) !== revision) {
-    yield { path: 'revision', message: 'does not match the content; the file was edited by hand or is half written' };
+    yield {
+      path: 'revision',
+      message: 'does not match the content; the file was edited by hand or is half written',
+    };
   }
 }
 
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
-  for (const part of path) text += typeof part === 'number' ? `[${part}]` : text === '' ? String(part) : `.${String(part)}`;
+  for (const part of path)
+    text +=
+      typeof part === 'number' ? `[${part}]` : text === '' ? String(part) : `.${String(part)}`;
   return text;
 }
 
@@ -203,7 +251,10 @@ function sortKeys(value: unknown): unknown {
 }
 
 /** The exact bytes of `config.json`: sorted keys, two spaces, a final newline. */
-export function encodeSidecarConfig(body: SidecarConfigBody): { readonly revision: string; readonly text: string } {
+export function encodeSidecarConfig(body: SidecarConfigBody): {
+  readonly revision: string;
+  readonly text: string;
+} {
   const revision = configRevision(body);
   return { revision, text: `${JSON.stringify(sortKeys({ ...body, revision }), null, 2)}\n` };
 }

@@ -89,8 +89,14 @@ const IPV4_LISTS = namedLists(IPV4_RANGES, 'ipv4');
 const IPV6_LISTS = namedLists(IPV6_RANGES, 'ipv6');
 const GLOBAL_UNICAST = listOf(['2000::/3'], 'ipv6');
 
-function namedLists(ranges: Readonly<Record<string, readonly string[]>>, family: 'ipv4' | 'ipv6'): readonly NamedList[] {
-  return Object.entries(ranges).map(([name, cidrs]) => ({ name: name as SpecialRange, list: listOf(cidrs, family) }));
+function namedLists(
+  ranges: Readonly<Record<string, readonly string[]>>,
+  family: 'ipv4' | 'ipv6',
+): readonly NamedList[] {
+  return Object.entries(ranges).map(([name, cidrs]) => ({
+    name: name as SpecialRange,
+    list: listOf(cidrs, family),
+  }));
 }
 
 function listOf(cidrs: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {

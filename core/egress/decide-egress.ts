@@ -5,14 +5,22 @@
 import { BlockList, isIP } from 'node:net';
 
 import { classifyAddress, NEVER_REACHABLE, plainAddress } from './classify-address.ts';
-import type { DenyReason, EgressVerdict, EgressPolicy, EgressStage, InClusterException } from './egress-policy.ts';
+import type {
+  DenyReason,
+  EgressVerdict,
+  EgressPolicy,
+  EgressStage,
+  InClusterException,
+} from './egress-policy.ts';
 import { hostRuleMatches, isHostListed, isPortListed } from './host-rule.ts';
 import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
+import type { Nat64Address } from './ipv6-groups.ts';
 
 const ALLOW: EgressVerdict = { kind: 'allow' };
 const LOOPBACK_IPV4 = /^127\.\d+\.\d+\.\d+$/;
 /** Names that only a private resolver answers; a policy of `*` means public names. */
-const INTERNAL_NAME = /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|svc|home\.arpa)$/;
+const INTERNAL_NAME =
+  /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|svc|home\.arpa)$/;
 
 export interface AddressQuestion {
   /** As in the URL, brackets of an IPv6 literal removed. */
@@ -31,7 +39,8 @@ export function decideUrl(policy: EgressPolicy, url: URL): EgressVerdict {
   const hostFault = hostFaultOf(policy, url.hostname, isLoopback);
   if (hostFault !== undefined) return deny('url-policy', hostFault);
   const port = portOf(url);
-  if (!isLoopback && !isPortListed(policy, host, port)) return deny('url-policy', 'port-not-listed');
+  if (!isLoopback && !isPortListed(policy, host, port))
+    return deny('url-policy', 'port-not-listed');
   if (isIP(host) === 0) return ALLOW;
   return decideAddress(policy, { host, port, address: host, stage: 'ip-literal' });
 }
@@ -45,10 +54,15 @@ function urlFormFault(url: URL, isLoopback: boolean): DenyReason | undefined {
 }
 
 /** Rules name a literal of IPv6 in brackets, as the URL does. */
-function hostFaultOf(policy: EgressPolicy, hostname: string, isLoopback: boolean): DenyReason | undefined {
+function hostFaultOf(
+  policy: EgressPolicy,
+  hostname: string,
+  isLoopback: boolean,
+): DenyReason | undefined {
   const isLiteral = hostname.startsWith('[') || isIP(hostname) !== 0;
   if (isLiteral && !isLoopback && policy.allowIpLiterals !== true) return 'ip-literal';
-  if (!policy.allowedHosts.includes('*')) return isHostListed(policy.allowedHosts, hostname) ? undefined : 'host-not-listed';
+  if (!policy.allowedHosts.includes('*'))
+    return isHostListed(policy.allowedHosts, hostname) ? undefined : 'host-not-listed';
   if (isLoopback || isLiteral) return undefined;
   return hostname.includes('.') && !INTERNAL_NAME.test(hostname) ? undefined : 'internal-name';
 }
@@ -61,23 +75,31 @@ export function decideAddress(policy: EgressPolicy, question: AddressQuestion): 
     const isLoopback = verdict.kind === 'special' && verdict.range === 'loopback';
     return isLoopback ? ALLOW : deny(stage, 'not-loopback');
   }
-  const exceptions = policy.inClusterExceptions.filter((exception) => hostRuleMatches(exception.host, host));
+  const exceptions = policy.inClusterExceptions.filter((exception) =>
+    hostRuleMatches(exception.host, host),
+  );
   if (exceptions.length > 0) return decideExceptionAddress(exceptions, question);
   const embedded = embeddedIpv4(policy, address);
-  if (embedded === 'malformed') return deny(stage, 'special-address', 'nat64-malformed');
-  const judged = embedded === undefined ? verdict : classifyAddress(embedded);
+  if (embedded?.kind === 'malformed') return deny(stage, 'special-address', 'nat64-malformed');
+  const judged = embedded === undefined ? verdict : classifyAddress(embedded.ipv4);
   if (judged.kind === 'special') return deny(stage, 'special-address', judged.range);
   if (port < 1) return deny(stage, 'port-not-listed');
   return ALLOW;
 }
 
 /** A host with an exception is pinned to its CIDRs and ports: no other address, not even a public one. */
-function decideExceptionAddress(exceptions: readonly InClusterException[], question: AddressQuestion): EgressVerdict {
+function decideExceptionAddress(
+  exceptions: readonly InClusterException[],
+  question: AddressQuestion,
+): EgressVerdict {
   const { port, stage } = question;
   const address = plainAddress(question.address);
   const verdict = classifyAddress(address);
-  if (verdict.kind === 'special' && NEVER_REACHABLE.has(verdict.range)) return deny(stage, 'special-address', verdict.range);
-  const isInside = exceptions.some(({ ports, cidrs }) => ports.includes(port) && isInCidrs(cidrs, address));
+  if (verdict.kind === 'special' && NEVER_REACHABLE.has(verdict.range))
+    return deny(stage, 'special-address', verdict.range);
+  const isInside = exceptions.some(
+    ({ ports, cidrs }) => ports.includes(port) && isInCidrs(cidrs, address),
+  );
   return isInside ? ALLOW : deny(stage, 'outside-exception');
 }
 
@@ -93,18 +115,20 @@ function isInCidrs(cidrs: readonly string[], address: string): boolean {
   return list.check(address, family);
 }
 
-function embeddedIpv4(policy: EgressPolicy, address: string): string | 'malformed' | undefined {
+function embeddedIpv4(policy: EgressPolicy, address: string): Nat64Address | undefined {
   const groups = policy.nat64Prefixes === undefined ? undefined : ipv6Groups(address);
   if (groups === undefined) return undefined;
   for (const prefix of policy.nat64Prefixes ?? []) {
     const embedded = nat64Ipv4(groups, prefix);
-    if (embedded !== 'outside') return embedded;
+    if (embedded !== undefined) return embedded;
   }
   return undefined;
 }
 
 function deny(stage: EgressStage, reason: DenyReason, detail?: string): EgressVerdict {
-  return detail === undefined ? { kind: 'deny', stage, reason } : { kind: 'deny', stage, reason, detail };
+  return detail === undefined
+    ? { kind: 'deny', stage, reason }
+    : { kind: 'deny', stage, reason, detail };
 }
 
 /** `localhost`, 127.0.0.0/8 or ::1 as written in a URL; `localhost.` and mapped forms are not. */

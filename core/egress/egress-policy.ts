@@ -45,11 +45,17 @@ export type DenyReason =
 
 export type EgressVerdict =
   | { readonly kind: 'allow' }
-  | { readonly kind: 'deny'; readonly stage: EgressStage; readonly reason: DenyReason; readonly detail?: string };
+  | {
+      readonly kind: 'deny';
+      readonly stage: EgressStage;
+      readonly reason: DenyReason;
+      readonly detail?: string;
+    };
 
 export type FailureReason =
   | 'dns-not-found'
   | 'dns-failed'
+  | 'dns-timeout'
   | 'connect-timeout'
   | 'connect-refused'
   | 'connect-failed'

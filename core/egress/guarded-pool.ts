@@ -13,7 +13,14 @@ import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
 import { EgressError } from './egress-error.ts';
-import type { DenyReason, EgressDecision, EgressPolicy, EgressStage, EgressVerdict, OnEgressDecision } from './egress-policy.ts';
+import type {
+  DenyReason,
+  EgressDecision,
+  EgressPolicy,
+  EgressStage,
+  EgressVerdict,
+  OnEgressDecision,
+} from './egress-policy.ts';
 import { createGuardedConnector } from './guarded-connector.ts';
 import type { ResolveHost } from './pinned-lookup.ts';
 
@@ -88,7 +95,11 @@ class UndiciGuardedPool implements GuardedPool {
     this.#port = portOf(url);
     this.#urlVerdict = decideUrl(options.policy, url);
     this.#onDecision = options.onDecision ?? (() => {});
-    this.#pool = createUndiciPool(url, options, { host: this.#host, port: this.#port, onDecision: this.#onDecision });
+    this.#pool = createUndiciPool(url, options, {
+      host: this.#host,
+      port: this.#port,
+      onDecision: this.#onDecision,
+    });
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -115,7 +126,8 @@ class UndiciGuardedPool implements GuardedPool {
 
   destroy(error?: Error): Promise<void> {
     // An EgressError says "not sent", which is not known of requests in flight.
-    const reason = error instanceof EgressError ? new FairleadError(error.code, { cause: error.cause }) : error;
+    const reason =
+      error instanceof EgressError ? new FairleadError(error.code, { cause: error.cause }) : error;
     return this.#pool.destroy(reason ?? null);
   }
 
@@ -125,8 +137,10 @@ class UndiciGuardedPool implements GuardedPool {
 
   /** On every request, kept-alive sockets included; allocates nothing unless it refuses. */
   #refuse(options: Dispatcher.DispatchOptions): EgressError | undefined {
-    if (this.#urlVerdict.kind === 'deny') return this.#denied(this.#urlVerdict.stage, this.#urlVerdict.reason);
-    if (options.origin !== undefined && options.origin !== this.origin) return this.#denied('request', 'other-origin');
+    if (this.#urlVerdict.kind === 'deny')
+      return this.#denied(this.#urlVerdict.stage, this.#urlVerdict.reason);
+    if (options.origin !== undefined && options.origin !== this.origin)
+      return this.#denied('request', 'other-origin');
     if (options.path.charCodeAt(0) !== SLASH || options.method === 'CONNECT' || options.upgrade) {
       return this.#denied('request', 'request-form');
     }

@@ -36,25 +36,28 @@ export function mappedIpv4(groups: readonly number[]): string | undefined {
 
 const NAT64_LENGTHS = [32, 40, 48, 56, 64, 96];
 
-/**
- * The IPv4 address inside an address of a NAT64 prefix such as `64:ff9b::/96`: `outside` when the
- * prefix does not cover it, `malformed` when reserved bits are set (never an address to dial).
- */
-export function nat64Ipv4(groups: readonly number[], prefix: string): string | 'outside' | 'malformed' {
+export type Nat64Address =
+  | { readonly kind: 'embedded'; readonly ipv4: string }
+  /** The prefix covers the address, but reserved bits are set: never an address to dial. */
+  | { readonly kind: 'malformed' };
+
+/** The IPv4 address inside an address of a NAT64 prefix such as `64:ff9b::/96`, if it is one. */
+export function nat64Ipv4(groups: readonly number[], prefix: string): Nat64Address | undefined {
   const [prefixText = '', lengthText = ''] = prefix.split('/');
   const length = Number(lengthText);
   const prefixGroups = ipv6Groups(prefixText);
-  if (prefixGroups === undefined || !NAT64_LENGTHS.includes(length)) return 'outside';
+  if (prefixGroups === undefined || !NAT64_LENGTHS.includes(length)) return undefined;
   const bytes = bytesOf(groups);
-  if (bytesOf(prefixGroups).slice(0, length / 8).some((byte, index) => byte !== bytes[index])) return 'outside';
+  const prefixBytes = bytesOf(prefixGroups).slice(0, length / 8);
+  if (prefixBytes.some((byte, index) => byte !== bytes[index])) return undefined;
   const rest = bytes.slice(length / 8);
   if (length < 96) {
     // Byte 8, the "u" octet, lies between or before the IPv4 bytes and must be zero.
     const [u] = rest.splice(8 - length / 8, 1);
-    if (u !== 0) return 'malformed';
+    if (u !== 0) return { kind: 'malformed' };
   }
-  if (rest.slice(4).some((byte) => byte !== 0)) return 'malformed';
-  return rest.slice(0, 4).join('.');
+  if (rest.slice(4).some((byte) => byte !== 0)) return { kind: 'malformed' };
+  return { kind: 'embedded', ipv4: rest.slice(0, 4).join('.') };
 }
 
 function bytesOf(groups: readonly number[]): number[] {

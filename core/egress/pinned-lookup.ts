@@ -38,23 +38,26 @@ type Outcome = { readonly error: EgressError } | { readonly addresses: readonly 
 /** A `lookup` for net.connect and tls.connect. */
 export function createPinnedLookup(options: PinnedLookupOptions): LookupFunction {
   const resolve = options.resolve ?? resolveWithSystem;
-  return (hostname, lookupOptions, done) => {
-    const answer = once((outcome: Outcome) => {
+  return (host, lookupOptions, done) => {
+    // The first answer counts; later ones are not even judged, so that no record contradicts it.
+    const answer = once((judgement: () => Outcome) => {
       timer.cancel();
+      const outcome = judgement();
       // Never in the caller's stack: an answer at once crashes the process when a TLS
       // connection then fails at once (its error listener is not there yet).
       process.nextTick(() => deliver(outcome, lookupOptions.all === true, done));
     });
-    const timer = options.clock.setTimer(options.timeoutMs, () => {
-      answer(failed(options, hostname, 'dns-failed', 'no answer in time'));
-    });
+    const fail = (reason: FailureReason, detail: string | undefined): void =>
+      answer(() => failed(options, { host, reason, detail }));
+    const timer = options.clock.setTimer(options.timeoutMs, () => fail('dns-timeout', undefined));
     const { all: _, ...rest } = lookupOptions;
     try {
-      resolve(queryName(options.policy, hostname), { ...rest, all: true }, (error, addresses) => {
-        answer(error ? failed(options, hostname, failureOf(error), error.code) : judge(options, hostname, addresses));
+      resolve(queryName(options.policy, host), { ...rest, all: true }, (error, addresses) => {
+        if (error) fail(failureOf(error), error.code);
+        else answer(() => judge(options, host, addresses));
       });
     } catch {
-      answer(failed(options, hostname, 'dns-failed', 'the resolver threw'));
+      fail('dns-failed', undefined);
     }
   };
 }
@@ -65,28 +68,45 @@ function resolveWithSystem(...[hostname, options, callback]: Parameters<ResolveH
 
 /** The name to ask for: absolute for public names. */
 export function queryName(policy: EgressPolicy, host: string): string {
-  const isException = policy.inClusterExceptions.some((exception) => hostRuleMatches(exception.host, host));
+  const isException = policy.inClusterExceptions.some((exception) =>
+    hostRuleMatches(exception.host, host),
+  );
   const isDevelopment = policy.development && isLoopbackHost(host);
   return isException || isDevelopment || host.endsWith('.') ? host : `${host}.`;
 }
 
-function judge(options: PinnedLookupOptions, host: string, addresses: readonly LookupAddress[]): Outcome {
+function judge(
+  options: PinnedLookupOptions,
+  host: string,
+  addresses: readonly LookupAddress[],
+): Outcome {
   const { policy, port, onDecision } = options;
   if (!Array.isArray(addresses) || addresses.length === 0) {
     onDecision({ verdict: 'deny', stage: 'resolve', reason: 'no-address', host, port });
-    return { error: new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason: 'no-address' }) };
+    return {
+      error: new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason: 'no-address' }),
+    };
   }
-  for (const { address } of addresses) {
+  // Copied before it is judged: what is judged is what gets dialled. The family is ours to state.
+  const pinned = addresses.map(({ address }) => ({ address, family: isIP(address) }));
+  for (const { address } of pinned) {
     const decision = decideAddress(policy, { host, port, address, stage: 'resolve' });
     if (decision.kind === 'allow') continue;
     onDecision({ verdict: 'deny', ...decision, host, port, address });
-    return { error: new EgressError('EGRESS_DENIED', { stage: 'resolve', reason: decision.reason }) };
+    return {
+      error: new EgressError('EGRESS_DENIED', { stage: 'resolve', reason: decision.reason }),
+    };
   }
-  // The family is ours to state: a resolver that mislabels one must not reach the socket layer.
-  return { addresses: addresses.map(({ address }) => ({ address, family: isIP(address) })) };
+  return { addresses: pinned };
 }
 
-function failed(options: PinnedLookupOptions, host: string, reason: FailureReason, detail: string | undefined): Outcome {
+interface LookupFailure {
+  readonly host: string;
+  readonly reason: FailureReason;
+  readonly detail: string | undefined;
+}
+
+function failed(options: PinnedLookupOptions, { host, reason, detail }: LookupFailure): Outcome {
   const record = { verdict: 'failed', stage: 'resolve', reason, host, port: options.port } as const;
   options.onDecision(detail === undefined ? record : { ...record, detail });
   return { error: new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason }) };

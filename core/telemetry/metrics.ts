@@ -76,7 +76,11 @@ export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
     revision: '',
     isDraining: false,
   };
-  for (const metric of [...serverMetrics(servers), ...globalMetrics(global)])
+  for (const metric of [
+    ...callMetrics(servers),
+    ...catalogMetrics(servers),
+    ...globalMetrics(global),
+  ])
     registerScraped(registry, metric);
   return {
     serversAnnounced: (aliases) => servers.announce(aliases),
@@ -131,11 +135,18 @@ function increment<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function serverMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
-  const perServer =
-    (sample: (series: ServerSeries, labels: { readonly server: string }) => readonly Sample[]) =>
-    () =>
-      servers.entries().flatMap(([server, series]) => [...sample(series, { server })]);
+type SampleServer = (
+  series: ServerSeries,
+  labels: { readonly server: string },
+) => readonly Sample[];
+
+function samplesPerServer(servers: SeriesFamily<ServerSeries>) {
+  return (sample: SampleServer) => (): readonly Sample[] =>
+    servers.entries().flatMap(([server, series]) => [...sample(series, { server })]);
+}
+
+function callMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
+  const perServer = samplesPerServer(servers);
   const duration = 'fairlead_call_duration_seconds';
   const queueWait = 'fairlead_call_queue_wait_seconds';
   return [
@@ -172,6 +183,12 @@ function serverMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMet
         { labels: { ...labels, direction: 'response' }, value: series.responseBytes },
       ]),
     },
+  ];
+}
+
+function catalogMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
+  const perServer = samplesPerServer(servers);
+  return [
     {
       name: 'fairlead_catalog_tools',
       help: 'Tools of a server in the current catalog.',

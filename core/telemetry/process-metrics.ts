@@ -13,52 +13,53 @@ import type { MetricRegistry, ScrapedMetric } from './series.ts';
 export function registerProcessMetrics(registry: MetricRegistry, clock: Clock): void {
   const startSeconds = Math.round(clock.nowMs() / 1000 - process.uptime());
   let lastUtilization = performance.eventLoopUtilization();
-  const value = (
-    name: string,
-    help: string,
-    type: ScrapedMetric['type'],
-    read: () => number,
-  ): void => {
-    registerScraped(registry, { name, help, type, samples: () => [{ labels: {}, value: read() }] });
+  const utilization = (): number => {
+    const now = performance.eventLoopUtilization();
+    const share = performance.eventLoopUtilization(now, lastUtilization).utilization;
+    lastUtilization = now;
+    return share;
   };
+  const single: readonly (Omit<ScrapedMetric, 'samples'> & { readonly read: () => number })[] = [
+    {
+      name: 'process_start_time_seconds',
+      help: 'Start of the process in seconds since the Unix epoch.',
+      type: 'gauge',
+      read: () => startSeconds,
+    },
+    {
+      name: 'process_cpu_seconds_total',
+      help: 'User and system CPU time spent, in seconds.',
+      type: 'counter',
+      read: cpuSeconds,
+    },
+    {
+      name: 'process_resident_memory_bytes',
+      help: 'Resident memory in bytes.',
+      type: 'gauge',
+      read: () => process.memoryUsage.rss(),
+    },
+    {
+      name: 'process_open_fds',
+      help: 'Open file descriptors; 0 where /proc is missing.',
+      type: 'gauge',
+      read: openDescriptors,
+    },
+    {
+      name: 'nodejs_eventloop_utilization',
+      help: 'Share of time that the event loop was busy since the last scrape, 0 to 1.',
+      type: 'gauge',
+      read: utilization,
+    },
+  ];
+  for (const { read, ...metric } of single) {
+    registerScraped(registry, { ...metric, samples: () => [{ labels: {}, value: read() }] });
+  }
   registerScraped(registry, {
     name: 'fairlead_build_info',
     help: 'Always 1; the version and the Node that runs it are labels.',
     type: 'gauge',
     samples: () => [{ labels: { version: VERSION, node: process.version }, value: 1 }],
   });
-  value(
-    'process_start_time_seconds',
-    'Start of the process in seconds since the Unix epoch.',
-    'gauge',
-    () => startSeconds,
-  );
-  value(
-    'process_cpu_seconds_total',
-    'User and system CPU time spent, in seconds.',
-    'counter',
-    cpuSeconds,
-  );
-  value('process_resident_memory_bytes', 'Resident memory in bytes.', 'gauge', () =>
-    process.memoryUsage.rss(),
-  );
-  value(
-    'process_open_fds',
-    'Open file descriptors; 0 where /proc is missing.',
-    'gauge',
-    openDescriptors,
-  );
-  value(
-    'nodejs_eventloop_utilization',
-    'Share of time that the event loop was busy since the last scrape, 0 to 1.',
-    'gauge',
-    () => {
-      const now = performance.eventLoopUtilization();
-      const { utilization } = performance.eventLoopUtilization(now, lastUtilization);
-      lastUtilization = now;
-      return utilization;
-    },
-  );
 }
 
 function cpuSeconds(): number {

@@ -12,7 +12,9 @@ const policySchema = z.object({
   allowedHosts: z.array(z.string()),
   allowedPorts: z.array(z.number()),
   allowIpLiterals: z.boolean(),
-  exceptions: z.array(z.object({ host: z.string(), cidrs: z.array(z.string()), ports: z.array(z.number()) })),
+  exceptions: z.array(
+    z.object({ host: z.string(), cidrs: z.array(z.string()), ports: z.array(z.number()) }),
+  ),
   nat64Prefixes: z.array(z.string()),
 });
 
@@ -29,7 +31,10 @@ const caseSchema = z.object({
   phase: z.string().optional(),
 });
 
-const corpusSchema = z.object({ policies: z.record(z.string(), policySchema), cases: z.array(caseSchema) });
+const corpusSchema = z.object({
+  policies: z.record(z.string(), policySchema),
+  cases: z.array(caseSchema),
+});
 
 export type CorpusCase = z.infer<typeof caseSchema>;
 
@@ -45,7 +50,8 @@ export function readEgressCorpus(): EgressCorpus {
     casesOfKind: (kind) => cases.filter((corpusCase) => corpusCase.kind === kind),
     policyOf({ policy }) {
       const found = policies[policy ?? ''];
-      if (found === undefined) throw new TypeError(`the corpus has no policy ${JSON.stringify(policy)}`);
+      if (found === undefined)
+        throw new TypeError(`the corpus has no policy ${JSON.stringify(policy)}`);
       const { exceptions, ...rest } = found;
       return { ...rest, inClusterExceptions: exceptions };
     },

@@ -47,13 +47,21 @@ function lookUp(policy: EgressPolicy, url: URL, resolve: ResolveHost): Promise<O
   return new Promise((settle) => {
     lookup(bareHost(url), { all: true }, (error, addresses) => {
       if (error instanceof EgressError) settle({ expect: 'deny', stage: error.stage });
-      else settle({ expect: 'allow', addresses: (addresses as LookupAddress[]).map(({ address }) => address) });
+      else
+        settle({
+          expect: 'allow',
+          addresses: (addresses as LookupAddress[]).map(({ address }) => address),
+        });
     });
   });
 }
 
 function answering(addresses: readonly string[]): ResolveHost {
-  return (_host, _options, callback) => callback(null, addresses.map((address) => ({ address, family: isIP(address) })));
+  return (_host, _options, callback) =>
+    callback(
+      null,
+      addresses.map((address) => ({ address, family: isIP(address) })),
+    );
 }
 
 function defaultResolver(corpusCase: CorpusCase): ResolveHost {
@@ -81,7 +89,10 @@ suite('egress corpus', () => {
     for (const corpusCase of cases) {
       test(titleOf(corpusCase), async () => {
         const text = z.string().parse(corpusCase.input);
-        checkOutcome(await judge(corpus.policyOf(corpusCase), text, defaultResolver(corpusCase)), corpusCase);
+        checkOutcome(
+          await judge(corpus.policyOf(corpusCase), text, defaultResolver(corpusCase)),
+          corpusCase,
+        );
       });
     }
   }
@@ -94,7 +105,12 @@ suite('egress corpus', () => {
     test(titleOf(corpusCase), () => {
       const policy = corpus.policyOf(corpusCase);
       const address = z.string().parse(corpusCase.input);
-      const verdict = decideAddress(policy, { host: 'name.example', port: 443, address, stage: 'resolve' });
+      const verdict = decideAddress(policy, {
+        host: 'name.example',
+        port: 443,
+        address,
+        stage: 'resolve',
+      });
       assert.equal(verdict.kind, corpusCase.expect);
     });
   }
@@ -119,7 +135,8 @@ suite('egress corpus', () => {
       const last = outcomes.at(-1);
       assert.ok(last !== undefined);
       checkOutcome(last, corpusCase);
-      if (corpusCase.connectTo !== undefined) assert.deepEqual(last.addresses, corpusCase.connectTo);
+      if (corpusCase.connectTo !== undefined)
+        assert.deepEqual(last.addresses, corpusCase.connectTo);
     });
   }
 
