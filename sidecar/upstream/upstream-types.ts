@@ -1,6 +1,8 @@
 // Contracts of the upstream folder: how the relay talks to one remote MCP server over one
 // partition's pool. Nothing here knows agents, catalogs or permissions.
 
+import type { IncomingHttpHeaders } from 'node:http';
+
 import type { Clock } from '#core/clock.ts';
 import type { ProtocolVersion, ServerConfig } from '#core/config/sidecar-config.ts';
 import type { GuardedPool } from '#core/egress/guarded-pool.ts';
@@ -42,6 +44,8 @@ export interface UpstreamFailure {
 
 /** Receives one answer; after `onJson`, `onStreamEnd` or `onFailure` nothing more is called. */
 export interface AnswerSink {
+  /** Status and headers of the answer, before anything else; for exchanges that need one of them. */
+  onHeaders?(status: number, headers: IncomingHttpHeaders): void;
   /** A whole application/json body, at most maxResponseBytes; the status may be 4xx with a JSON-RPC error. */
   onJson(status: number, body: Buffer): void;
   /** The answer is an event stream; messages follow. */
