@@ -94,16 +94,18 @@ interface RawAuditEvent {
   readonly requestObject?: unknown;
 }
 
+const EMPTY = { verb: '', userAgent: '', requestURI: '', requestReceivedTimestamp: '' };
+const NO_OBJECT = { resource: '', subresource: '', namespace: '', name: '' };
+
 function parseAuditLine(line: string): AuditEntry {
-  const event = JSON.parse(line) as RawAuditEvent;
-  const { resource = '', subresource = '', namespace = '', name = '' } = event.objectRef ?? {};
-  const { verb = '', userAgent = '', requestURI = '', requestReceivedTimestamp = '' } = event;
+  const event = { ...EMPTY, ...(JSON.parse(line) as RawAuditEvent) };
+  const { resource, subresource, namespace, name } = { ...NO_OBJECT, ...event.objectRef };
   return {
-    ...{ verb, userAgent, resource, subresource, namespace, name },
+    ...{ verb: event.verb, userAgent: event.userAgent, resource, subresource, namespace, name },
     user: event.user?.username ?? '',
     code: event.responseStatus?.code ?? 0,
-    uri: requestURI,
-    receivedAt: requestReceivedTimestamp,
+    uri: event.requestURI,
+    receivedAt: event.requestReceivedTimestamp,
     requestObject: event.requestObject,
   };
 }
