@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { SidecarConfig } from '#core/config/sidecar-config.ts';
 import { tenantId, userId } from '#core/identity/ids.ts';
 
-import type { Principal } from '../agent-api/exchange.ts';
+import type { Principal } from '#sidecar/agent-api/exchange.ts';
 
 const DEFAULT_AGENT = 'default';
 const CALLER_HEADERS = [

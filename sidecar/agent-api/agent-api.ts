@@ -7,8 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
 
-import { stripCallerHeaders } from '../admission/static-principal.ts';
-import type { AuditLog } from '../audit/audit-log.ts';
+import { stripCallerHeaders } from '#sidecar/admission/static-principal.ts';
+import type { AuditLog } from '#sidecar/audit/audit-log.ts';
 import { asFairleadError, errorStatus, renderRpcError, resultClassOf } from './answers.ts';
 import { isModernVersion } from './classify-message.ts';
 import type { Era, Principal, RequestId } from './exchange.ts';

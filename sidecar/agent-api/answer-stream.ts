@@ -4,7 +4,7 @@
 
 import type { ServerResponse } from 'node:http';
 
-import type { CallRecord } from '../audit/call-record.ts';
+import type { CallRecord } from '#sidecar/audit/call-record.ts';
 import type { KeptAliveStream, StreamKeepAlive } from './stream-keep-alive.ts';
 
 /** `X-Accel-Buffering` and `Cache-Control` keep middleboxes from holding events back. */

@@ -6,7 +6,7 @@ import { FairleadError } from '#core/errors.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import { VERSION } from '#core/version.ts';
 
-import type { ResultClass } from '../audit/call-record.ts';
+import type { ResultClass } from '#sidecar/audit/call-record.ts';
 import { AnswerStream } from './answer-stream.ts';
 import type { AgentExchange, RequestId } from './exchange.ts';
 

@@ -168,16 +168,12 @@ function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function isModernVersion(
-  version: string | undefined,
-): version is (typeof MODERN_VERSIONS)[number] {
-  return (MODERN_VERSIONS as readonly (string | undefined)[]).includes(version);
+export function isModernVersion(version: unknown): version is (typeof MODERN_VERSIONS)[number] {
+  return (MODERN_VERSIONS as readonly unknown[]).includes(version);
 }
 
-export function isLegacyVersion(
-  version: string | undefined,
-): version is (typeof LEGACY_VERSIONS)[number] {
-  return (LEGACY_VERSIONS as readonly (string | undefined)[]).includes(version);
+export function isLegacyVersion(version: unknown): version is (typeof LEGACY_VERSIONS)[number] {
+  return (LEGACY_VERSIONS as readonly unknown[]).includes(version);
 }
 
 function invalid(publicDetail: string): FairleadError {

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 import type { TenantId, UserId } from '#core/identity/ids.ts';
 
-import type { CallRecord } from '../audit/call-record.ts';
+import type { CallRecord } from '#sidecar/audit/call-record.ts';
 import type { AgentSession } from './agent-session.ts';
 import type { AnswerStream } from './answer-stream.ts';
 import type { StreamKeepAlive } from './stream-keep-alive.ts';

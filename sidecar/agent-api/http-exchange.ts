@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 
-import type { FinishableRecord } from '../audit/call-record.ts';
+import type { FinishableRecord } from '#sidecar/audit/call-record.ts';
 import type { AgentSession } from './agent-session.ts';
 import type { AnswerStream } from './answer-stream.ts';
 import { startStream } from './answers.ts';

@@ -5,7 +5,7 @@ import { LEGACY_VERSIONS } from '#core/config/sidecar-config.ts';
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 import { FairleadError } from '#core/errors.ts';
 
-import type { Relay } from '../relay/relay.ts';
+import type { Relay } from '#sidecar/relay/relay.ts';
 import { SERVER_INFO, answerError, answerResult } from './answers.ts';
 import { checkCallParams } from './call-params.ts';
 import { isLegacyVersion } from './classify-message.ts';

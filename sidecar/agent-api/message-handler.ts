@@ -7,8 +7,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
 
-import type { AuditLog } from '../audit/audit-log.ts';
-import type { Relay } from '../relay/relay.ts';
+import type { AuditLog } from '#sidecar/audit/audit-log.ts';
+import type { Relay } from '#sidecar/relay/relay.ts';
 import type { Refusal, Visit } from './agent-api.ts';
 import type { AgentSession } from './agent-session.ts';
 import { answerError, asFairleadError } from './answers.ts';

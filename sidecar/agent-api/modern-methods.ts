@@ -4,7 +4,7 @@
 import { MODERN_VERSIONS } from '#core/config/sidecar-config.ts';
 import { FairleadError } from '#core/errors.ts';
 
-import type { Relay } from '../relay/relay.ts';
+import type { Relay } from '#sidecar/relay/relay.ts';
 import { answerError, answerResult } from './answers.ts';
 import type { AgentExchange } from './exchange.ts';
 import { checkCallParams } from './call-params.ts';

@@ -28,12 +28,15 @@ export interface SessionStoreOptions {
   readonly clock: Clock;
   /** A listener of a session's end failed; the session has ended all the same. */
   readonly onCloseFailed: (thrown: unknown) => void;
+  /** How many sessions there are, after each change. */
+  readonly onCount?: (count: number) => void;
   readonly maxSessions?: number;
 }
 
 export class SessionStore {
   readonly #clock: Clock;
   readonly #onCloseFailed: (thrown: unknown) => void;
+  readonly #onCount: (count: number) => void;
   readonly #maxSessions: number;
   readonly #sessions = new Map<string, StoredSession>();
   #sweepTimer: TimerHandle | undefined;
@@ -41,6 +44,7 @@ export class SessionStore {
   constructor(options: SessionStoreOptions) {
     this.#clock = options.clock;
     this.#onCloseFailed = options.onCloseFailed;
+    this.#onCount = options.onCount ?? (() => {});
     this.#maxSessions = options.maxSessions ?? MAX_SESSIONS;
   }
 
@@ -53,6 +57,7 @@ export class SessionStore {
     if (this.#sessions.size >= this.#maxSessions && !this.#dropQuietest()) return undefined;
     const session = new StoredSession(options, this.#clock.monotonicMs());
     this.#sessions.set(session.id, session);
+    this.#onCount(this.#sessions.size);
     this.#sweepTimer ??= this.#clock.setTimer(SWEEP_MS, this.#sweep, { unref: true });
     return session;
   }
@@ -73,6 +78,7 @@ export class SessionStore {
   /** Ends the session; resolves when what hangs on it has closed. */
   async close(session: AgentSession): Promise<void> {
     if (!this.#sessions.delete(session.id)) return;
+    this.#onCount(this.#sessions.size);
     for (const cancel of session.inFlight.values()) cancel();
     if (session instanceof StoredSession) await session.runCloseListeners(this.#onCloseFailed);
   }

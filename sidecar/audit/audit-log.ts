@@ -14,7 +14,7 @@ import type { Logger } from '#core/telemetry/log.ts';
 import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { OTHER_KEY } from '#core/telemetry/series.ts';
 
-import type { Principal } from '../agent-api/exchange.ts';
+import type { Principal } from '#sidecar/agent-api/exchange.ts';
 import { renderCallLine } from './call-line.ts';
 import type { FinishableRecord, ResultClass } from './call-record.ts';
 

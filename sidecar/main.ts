@@ -1,0 +1,94 @@
+// `fairlead sidecar`: settings, build, start, wait for a signal, drain, exit code. Loads what it
+// needs only after the settings are known to be good, so that help and mistakes cost nothing.
+
+import { systemClock } from '#core/clock.ts';
+import { ERRORS, FairleadError } from '#core/errors.ts';
+
+import { HELP, readSettings } from './settings.ts';
+import type { SidecarSettings } from './settings.ts';
+import type { SidecarOptions } from './sidecar.ts';
+
+const EXIT = { ok: 0, failure: 1, usage: 64, portInUse: 69, config: 78 } as const;
+
+export interface MainParts {
+  /** In place of the real servers, for tests of a whole process. */
+  readonly openUpstreams?: SidecarOptions['openUpstreams'];
+}
+
+export async function main(argv: readonly string[], parts: MainParts = {}): Promise<number> {
+  const parsed = readSettings(argv);
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(HELP);
+      return EXIT.ok;
+    case 'bad':
+      for (const problem of parsed.problems) say(problem);
+      say(`${ERRORS.USAGE.message} ${ERRORS.USAGE.next}`);
+      return EXIT.usage;
+    case 'run':
+      return run(parsed.settings, parts);
+    default:
+      return parsed satisfies never;
+  }
+}
+
+async function run(settings: SidecarSettings, parts: MainParts): Promise<number> {
+  const stop = waitForStop(settings);
+  const [{ createLogger }, { Sidecar }, openUpstreams] = await Promise.all([
+    import('#core/telemetry/log.ts'),
+    import('./sidecar.ts'),
+    parts.openUpstreams ?? import('./upstreams.ts').then((module) => module.openUpstreams),
+  ]);
+  const log = createLogger({ name: 'fairlead-sidecar', level: settings.logLevel ?? 'info' });
+  // One request's bug must not end the requests of others.
+  process.on('uncaughtException', (err) => log.error({ err, event: 'bug' }, 'uncaught exception'));
+  process.on('unhandledRejection', (err) =>
+    log.error({ err, event: 'bug' }, 'unhandled rejection'),
+  );
+  const sidecar = new Sidecar({ settings, clock: systemClock, log, openUpstreams });
+  try {
+    await sidecar.start();
+  } catch (error) {
+    await sidecar.close();
+    log.fatal({ err: error }, 'the sidecar cannot start');
+    say(
+      error instanceof FairleadError
+        ? error.message
+        : 'The sidecar cannot start; the log has the reason.',
+    );
+    return exitCodeOf(error);
+  }
+  await stop;
+  await sidecar.drain();
+  return EXIT.ok;
+}
+
+/** Resolves at the first SIGTERM, SIGINT or, when asked for, the end of standard input; a second signal exits at once. */
+function waitForStop(settings: SidecarSettings): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (): void => {
+      if (isStopping) process.exit(EXIT.failure);
+      isStopping = true;
+      if (settings.exitsWithParent) process.stdin.destroy();
+      resolve();
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+    if (!settings.exitsWithParent) return;
+    const onGone = (): void => {
+      if (!isStopping) onSignal();
+    };
+    process.stdin.on('end', onGone).on('close', onGone).on('error', onGone).resume();
+  });
+}
+
+function exitCodeOf(error: unknown): number {
+  if (!(error instanceof FairleadError)) return EXIT.failure;
+  if (error.code === 'PORT_IN_USE') return EXIT.portInUse;
+  return error.code === 'CONFIG_UNREADABLE' ? EXIT.config : EXIT.failure;
+}
+
+function say(sentence: string): void {
+  process.stderr.write(`fairlead sidecar: ${sentence}\n`);
+}

@@ -1,0 +1,25 @@
+// Everything behind the agent API, put together: the registry of servers and the relay that calls
+// them. Loaded while the sidecar already answers its probes.
+
+import type { EgressDecision } from '#core/egress/egress-policy.ts';
+import type { EgressLogLine } from '#core/telemetry/log-fields.ts';
+
+import { ServerRegistry } from './connections/server-registry.ts';
+import { CallRelay } from './relay/call-relay.ts';
+import type { UpstreamDeps, Upstreams } from './sidecar.ts';
+
+export function openUpstreams({ clock, log, metrics, isDevelopment }: UpstreamDeps): Upstreams {
+  const onEgressDecision = (decision: EgressDecision): void => {
+    metrics.egressDecided(decision);
+    const line: EgressLogLine = { event: 'egress', ...decision };
+    if (decision.verdict === 'allow') log.info(line, 'egress');
+    else log.warn(line, 'egress');
+  };
+  const registry = new ServerRegistry({ clock, log, isDevelopment, onEgressDecision });
+  return {
+    relay: new CallRelay({ registry, clock }),
+    apply: (config) => registry.apply(config),
+    status: () => registry.status(),
+    close: (graceMs) => registry.close(graceMs),
+  };
+}
