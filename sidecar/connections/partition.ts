@@ -50,6 +50,7 @@ export class Partition {
   readonly #agentSessions = new Map<AgentSession, SessionSlot>();
   readonly #clock: Clock;
   #leases = 0;
+  #lastRequestId = 0;
   #isRetired = false;
   #onIdle: (() => void) | undefined;
 
@@ -82,6 +83,12 @@ export class Partition {
   release(): void {
     this.#leases -= 1;
     if (this.#leases === 0) this.#onIdle?.();
+  }
+
+  /** Unique among all requests of this partition. */
+  nextRequestId(): string {
+    this.#lastRequestId += 1;
+    return `call-${this.#lastRequestId}`;
   }
 
   /** The session that mirrors one legacy agent's session; ends with it. */

@@ -7,8 +7,10 @@ import { answerError, answerJsonBytes, endStream, startStream } from '#sidecar/a
 import type { AgentExchange } from '#sidecar/agent-api/exchange.ts';
 import type { AnswerSink, InFlightRequest, UpstreamFailure } from '#sidecar/upstream/upstream-types.ts';
 
-import type { CallLeg, LegMessage } from './call-leg.ts';
+import type { CallLeg, FinalResponse } from './call-leg.ts';
 import type { InputRounds } from './input-rounds.ts';
+
+const METHOD_NOT_FOUND = -32601;
 
 export interface AnswerRelayOptions {
   readonly exchange: AgentExchange;
@@ -39,11 +41,9 @@ export class AnswerRelay implements AnswerSink {
 
   onJson(status: number, body: Buffer): void {
     const message = this.#options.leg.readJson(body);
-    if (message.kind !== 'response') {
-      this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: `the JSON body is no answer to this request (${message.kind})`, status });
-      return;
-    }
-    this.#finish(message, status);
+    if (message.kind === 'response') this.#finish(message, agentStatus(this.#options, message, status));
+    else if (message.kind === 'fault') this.#fail({ code: message.code, sent: 'unknown', detail: message.detail, status });
+    else this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: 'the JSON body is no response', status });
   }
 
   onStreamStart(): void {
@@ -62,8 +62,8 @@ export class AnswerRelay implements AnswerSink {
         return;
       case 'handled':
         return;
-      case 'invalid':
-        this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: message.detail });
+      case 'fault':
+        this.#fail({ code: message.code, sent: 'unknown', detail: message.detail });
         return;
       default:
         message satisfies never;
@@ -78,8 +78,8 @@ export class AnswerRelay implements AnswerSink {
     this.#fail(failure);
   }
 
-  #notify(text: string | undefined): void {
-    if (text === undefined || !this.#wantsStream) return;
+  #notify(text: string): void {
+    if (!this.#wantsStream) return;
     const { exchange } = this.#options;
     const stream = exchange.stream;
     if (stream === undefined) return;
@@ -90,7 +90,7 @@ export class AnswerRelay implements AnswerSink {
     stream.onDrain(() => this.#inFlight?.resume());
   }
 
-  #finish(message: Extract<LegMessage, { kind: 'response' }>, status: number): void {
+  #finish(message: FinalResponse, status: number): void {
     if (this.#isDone) return;
     this.#isDone = true;
     const { exchange, onEnd } = this.#options;
@@ -102,14 +102,14 @@ export class AnswerRelay implements AnswerSink {
     exchange.record.resultClass = message.resultClass;
     onEnd();
     if (exchange.stream === undefined) {
-      answerJsonBytes(exchange, status, message.bytes ?? message.text);
+      answerJsonBytes(exchange, status, message.payload);
       return;
     }
-    exchange.stream.send(message.text);
+    exchange.stream.send(asText(message.payload));
     endStream(exchange);
   }
 
-  #isOverInputRounds(message: Extract<LegMessage, { kind: 'response' }>): boolean {
+  #isOverInputRounds(message: FinalResponse): boolean {
     if (message.inputRequired === undefined) return false;
     const { exchange, inputRounds, partitionKey, maxInputRounds } = this.#options;
     const round = inputRounds.next(partitionKey, exchange.request.params?.['requestState'], message.inputRequired.requestState);
@@ -122,6 +122,16 @@ export class AnswerRelay implements AnswerSink {
     this.#inFlight?.abort();
     this.#options.onFailure(failure, this.#hasBegun);
   }
+}
+
+function asText(payload: string | Buffer): string {
+  return typeof payload === 'string' ? payload : payload.toString('utf8');
+}
+
+/** Within an era the server's status stands; legacy clients read errors from a 200 only. */
+function agentStatus({ leg, exchange }: AnswerRelayOptions, { rpcErrorCode }: FinalResponse, status: number): number {
+  if (leg.isPassThrough) return status;
+  return exchange.era === 'modern' && rpcErrorCode === METHOD_NOT_FOUND ? 404 : 200;
 }
 
 /** Absent and wildcards count as yes; who names JSON only gets the final response as JSON. */

@@ -14,7 +14,7 @@ import { sendRequest } from '#sidecar/upstream/send-request.ts';
 import type { InFlightRequest, Side, UpstreamFailure, UpstreamSession } from '#sidecar/upstream/upstream-types.ts';
 
 import { AnswerRelay } from './answer-relay.ts';
-import { type CallLeg, makeCallLeg } from './call-leg.ts';
+import { CallLeg } from './call-leg.ts';
 import { decideFailure } from './decide-failure.ts';
 import type { InputRounds } from './input-rounds.ts';
 
@@ -112,7 +112,9 @@ export class ToolCall implements Waiter {
 
   #send(side: Side, session: UpstreamSession | undefined, slot: SessionSlot | undefined): void {
     const { target } = this.#partition;
-    const leg = makeCallLeg({ exchange: this.#exchange, tool: this.#tool, target, side, session });
+    const isShared = session !== undefined && this.#exchange.session === undefined;
+    const upstreamId = isShared ? this.#partition.nextRequestId() : undefined;
+    const leg = new CallLeg({ exchange: this.#exchange, tool: this.#tool, target, side, session, upstreamId });
     this.#leg = leg;
     const answer = new AnswerRelay({
       exchange: this.#exchange,
