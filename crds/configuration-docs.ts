@@ -1,6 +1,9 @@
 // The reference page of both kinds, written from the structural schemas: every field with type,
 // default, constraints and description, then the rules between fields.
 
+import { REMOTE_URL_MESSAGES } from '#core/config/remote-url.ts';
+import { HOST_RULE_MESSAGES } from '#core/egress/host-rule.ts';
+
 import type { KindDefinition } from './custom-resource.ts';
 import { GROUP_VERSION } from './custom-resource.ts';
 import type { StructuralSchema } from './structural-schema.ts';
@@ -12,7 +15,9 @@ Both kinds belong to \`${GROUP_VERSION}\`. The API server, \`fairlead validate\`
 an unknown field, a wrong value or a broken rule is refused with the path of the field.
 \`kubectl explain mcpservers.spec\` shows the same texts.
 
-Durations are numbers with a unit, such as \`500ms\`, \`30s\` or \`1h30m\`.
+- A **duration** is a number with a unit, or several: \`500ms\`, \`30s\`, \`1h30m\`.
+${formLine('URL', REMOTE_URL_MESSAGES)}
+${formLine('host rule', HOST_RULE_MESSAGES)}
 `;
 
 export function configurationDocs(definitions: readonly KindDefinition[]): string {
@@ -58,6 +63,7 @@ function* rows(schema: StructuralSchema, path: string): Generator<string> {
 }
 
 function typeName(schema: StructuralSchema): string {
+  if (schema.form !== undefined) return schema.form;
   if (schema.items !== undefined) return `list of ${typeName(schema.items)}`;
   if (schema.additionalProperties !== undefined) return 'map of strings';
   if (schema.format === 'date-time') return 'time';
@@ -79,7 +85,9 @@ function constraints(schema: StructuralSchema): string {
     schema.listKind?.kind === 'map'
       ? `unique by ${schema.listKind.keys.map(code).join(', ')}`
       : undefined,
-    schema.maxLength === undefined ? undefined : `at most ${schema.maxLength} characters`,
+    schema.maxLength === undefined || schema.form !== undefined
+      ? undefined
+      : `at most ${schema.maxLength} characters`,
     valueConstraint(schema),
   ];
   return cell(parts.filter((part) => part !== undefined).join('; '));
@@ -96,8 +104,11 @@ function valueConstraint(schema: StructuralSchema): string | undefined {
   const own = (schema.rules ?? [])
     .filter(({ path }) => path === undefined && schema.type !== 'object')
     .map(({ message }) => message);
-  const texts = schema.patternHint === undefined ? own : [schema.patternHint, ...own];
-  return texts.length === 0 ? undefined : texts.join('; ');
+  const texts = new Set(schema.patternHint === undefined ? own : [schema.patternHint, ...own]);
+  if (schema.form === 'URL' || schema.form === 'host rule') return undefined;
+  if (schema.form === 'duration' && schema.patternHint !== undefined)
+    texts.delete(schema.patternHint);
+  return texts.size === 0 ? undefined : [...texts].join('; ');
 }
 
 function range(
@@ -127,4 +138,9 @@ function code(text: string): string {
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');
+}
+
+/** What a form must be, once for all fields that have it. */
+function formLine(name: string, messages: Readonly<Record<string, string>>): string {
+  return `- A **${name}** ${Object.values(messages).join('; it ')}.`;
 }

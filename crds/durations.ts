@@ -66,6 +66,7 @@ export function duration(description: string, bounds: DurationBounds): z.ZodStri
   const schema = text(description, {
     max: 16,
     pattern: DURATION_PATTERN,
+    form: 'duration',
     hint: 'must be a duration like "500ms", "30s" or "1h30m"',
   });
   return withRules(schema, [within(bounds)]);

@@ -21,14 +21,19 @@ export interface TextBounds {
   readonly pattern?: string;
   /** What the pattern means, for people. */
   readonly hint?: string;
+  readonly form?: 'duration' | 'URL' | 'host rule';
 }
 
 export function text(description: string, bounds: TextBounds): z.ZodString {
-  const { max, min = 1, pattern, hint } = bounds;
+  const { max, min = 1, pattern, hint, form } = bounds;
   const base = z.string().min(min).max(max);
   const schema =
     pattern === undefined ? base : base.regex(new RegExp(pattern), hint ?? `must match ${pattern}`);
-  return schema.meta(hint === undefined ? { description } : { description, patternHint: hint });
+  return schema.meta({
+    description,
+    ...(hint === undefined ? {} : { patternHint: hint }),
+    ...(form === undefined ? {} : { form }),
+  });
 }
 
 export function int(description: string, min: number, max: number): z.ZodInt {

@@ -51,7 +51,7 @@ const urlRules: readonly Rule<string>[] = (Object.keys(URL_CEL) as RemoteUrlFaul
 );
 
 export function remoteUrl(description: string): z.ZodString {
-  return withRules(text(description, { max: 2048 }), urlRules);
+  return withRules(text(description, { max: 2048, form: 'URL' }), urlRules);
 }
 
 const HOST_CEL: Readonly<Record<HostRuleFault, string>> = {
@@ -68,7 +68,7 @@ const hostRules: readonly Rule<string>[] = (Object.keys(HOST_CEL) as HostRuleFau
 );
 
 export function hostRule(description: string): z.ZodString {
-  return withRules(text(description, { max: 253 }), hostRules);
+  return withRules(text(description, { max: 253, form: 'host rule' }), hostRules);
 }
 
 function celHostMatches(rule: string, url: string): string {

@@ -41,6 +41,8 @@ declare module 'zod' {
     listKind?: ListKind;
     minProperties?: number;
     maxProperties?: number;
+    /** A form that the documentation explains once. */
+    form?: 'duration' | 'URL' | 'host rule';
     /** Offline message in place of "must match ...". */
     patternHint?: string;
   }

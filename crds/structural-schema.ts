@@ -20,6 +20,7 @@ export interface StructuralSchema {
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly patternHint?: string;
+  readonly form?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
@@ -63,6 +64,7 @@ function convert(schema: AnySchema, path: string): Draft {
   if (meta.description !== undefined) draft.description = meta.description;
   if (meta.rules !== undefined) draft.rules = meta.rules;
   if (meta.patternHint !== undefined) draft.patternHint = meta.patternHint;
+  if (meta.form !== undefined) draft.form = meta.form;
   return draft;
 }
 
