@@ -6,19 +6,30 @@ import { dirname, join } from 'node:path';
 
 import { generatedFiles } from '#crds/generate.ts';
 
+import { renderErrorTable } from './render-error-table.ts';
+import { renderMetricTable } from './render-metric-table.ts';
 import { PROJECT_ROOT } from './source-tree.ts';
+
+/** Paths from the project's root, and their text. */
+async function allGeneratedFiles(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ...(await generatedFiles()),
+    ['docs/errors.md', renderErrorTable()],
+    ['docs/metrics.md', await renderMetricTable()],
+  ]);
+}
 
 /** Paths of generated files whose text on disk is not what the sources say now. */
 export async function driftedFiles(root: string = PROJECT_ROOT): Promise<string[]> {
   const drifted: string[] = [];
-  for (const [path, text] of await generatedFiles()) {
+  for (const [path, text] of await allGeneratedFiles()) {
     if ((await readIfThere(join(root, path))) !== text) drifted.push(path);
   }
   return drifted;
 }
 
 async function writeGeneratedFiles(): Promise<void> {
-  const files = await generatedFiles();
+  const files = await allGeneratedFiles();
   for (const path of await driftedFiles()) {
     const target = join(PROJECT_ROOT, path);
     await mkdir(dirname(target), { recursive: true });

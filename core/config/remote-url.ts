@@ -95,8 +95,8 @@ function isNumericHost(host: string): boolean {
 }
 
 /**
- * The parser that will open the connection has the last word. It refuses names that no pattern can
- * tell from good ones (`xn--` labels that are not punycode), and must never read another host.
+ * The parser that will open the connection has the last word: it must never read another host, and
+ * some versions refuse `xn--` labels that are not punycode, which no pattern can tell apart.
  */
 function isReadAlike(text: string, host: string, port: number): boolean {
   const url = URL.parse(text);

@@ -148,6 +148,9 @@ export interface ConfigRules {
 
 /** Judges a parsed config file. Sizes, forms, hosts, references between fields, revision. */
 export function checkSidecarConfig(input: unknown, rules: ConfigRules): ConfigVerdict {
+  // Asked first: what a newer feature brought along need not fit this version's schema.
+  const unknownFeatures = featuresOf(input).filter((feature) => !KNOWN_FEATURES.includes(feature));
+  if (unknownFeatures.length > 0) return { kind: 'unsupported', features: unknownFeatures };
   const parsed = sidecarConfigSchema.safeParse(input);
   if (!parsed.success) {
     return {
@@ -159,10 +162,13 @@ export function checkSidecarConfig(input: unknown, rules: ConfigRules): ConfigVe
     };
   }
   const config = parsed.data;
-  const unknownFeatures = config.requires.filter((feature) => !KNOWN_FEATURES.includes(feature));
-  if (unknownFeatures.length > 0) return { kind: 'unsupported', features: unknownFeatures };
   const issues = [...checkServers(config, rules), ...checkRevision(input, config.revision)];
   return issues.length > 0 ? { kind: 'invalid', issues } : { kind: 'ok', config };
+}
+
+function featuresOf(input: unknown): readonly string[] {
+  const parsed = z.object({ requires: z.array(z.string().max(128)).max(64) }).safeParse(input);
+  return parsed.success ? parsed.data.requires : [];
 }
 
 function* checkServers(config: SidecarConfig, rules: ConfigRules): Generator<ConfigIssue> {

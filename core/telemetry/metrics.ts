@@ -5,7 +5,7 @@
 
 import type { EgressDecision } from '#core/egress/egress-policy.ts';
 
-import { DurationHistogram, registerScraped, SeriesFamily } from './series.ts';
+import { DurationHistogram, OTHER_KEY, registerScraped, SeriesFamily } from './series.ts';
 import type { MetricRegistry, Sample, ScrapedMetric } from './series.ts';
 
 /** A binding has at most 64 servers. */
@@ -14,7 +14,8 @@ const MAX_SERVERS = 64;
 const MAX_WORD_SERIES = 256;
 
 export interface FinishedCall {
-  readonly alias: string;
+  /** Undefined for requests that belong to no one server. */
+  readonly alias: string | undefined;
   readonly resultClass: string;
   readonly durationMs: number;
   readonly queueWaitMs: number;
@@ -87,7 +88,8 @@ export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
     callStarted: (alias) => {
       servers.get(alias).inFlight += 1;
     },
-    callFinished: (call, wasStarted = true) => countCall(servers.get(call.alias), call, wasStarted),
+    callFinished: (call, wasStarted = true) =>
+      countCall(servers.get(call.alias ?? OTHER_KEY), call, wasStarted),
     egressDecided: (decision) => countEgress(global, decision),
     configReloaded(outcome, atMs) {
       increment(global.reloads, outcome);
@@ -154,30 +156,35 @@ function callMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetri
       name: 'fairlead_calls_total',
       help: 'Requests answered, refused and failed ones included, by server and result class.',
       type: 'counter',
+      labelNames: ['server', 'result_class'],
       samples: perServer((series, labels) => countsOf(series.results, 'result_class', labels)),
     },
     {
       name: duration,
       help: 'Time from the whole request to the end of the answer, in seconds.',
       type: 'histogram',
+      labelNames: ['server'],
       samples: perServer((series, labels) => series.duration.samples(duration, labels)),
     },
     {
       name: queueWait,
       help: 'Time that a call waited for a permit, in seconds.',
       type: 'histogram',
+      labelNames: ['server'],
       samples: perServer((series, labels) => series.queueWait.samples(queueWait, labels)),
     },
     {
       name: 'fairlead_calls_in_flight',
       help: 'Calls that have begun and are not yet answered.',
       type: 'gauge',
+      labelNames: ['server'],
       samples: perServer((series, labels) => [{ labels, value: series.inFlight }]),
     },
     {
       name: 'fairlead_call_bytes_total',
       help: 'Bytes of request bodies and of answers.',
       type: 'counter',
+      labelNames: ['server', 'direction'],
       samples: perServer((series, labels) => [
         { labels: { ...labels, direction: 'request' }, value: series.requestBytes },
         { labels: { ...labels, direction: 'response' }, value: series.responseBytes },
@@ -193,18 +200,21 @@ function catalogMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMe
       name: 'fairlead_catalog_tools',
       help: 'Tools of a server in the current catalog.',
       type: 'gauge',
+      labelNames: ['server'],
       samples: perServer((series, labels) => [{ labels, value: series.tools }]),
     },
     {
       name: 'fairlead_catalog_refreshes_total',
       help: "Reads of a server's tool list, by outcome.",
       type: 'counter',
+      labelNames: ['server', 'outcome'],
       samples: perServer((series, labels) => countsOf(series.refreshes, 'outcome', labels)),
     },
     {
       name: 'fairlead_server_available',
       help: "1 when the last read of the server's tool list succeeded, else 0.",
       type: 'gauge',
+      labelNames: ['server'],
       samples: perServer((series, labels) => [{ labels, value: series.isAvailable }]),
     },
   ];
@@ -215,6 +225,7 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
     name,
     help,
     type: 'gauge',
+    labelNames: [],
     samples: () => [{ labels: {}, value: read() }],
   });
   return [
@@ -222,6 +233,7 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
       name: 'fairlead_egress_decisions_total',
       help: 'Egress decisions, one per connection and per refused request.',
       type: 'counter',
+      labelNames: ['verdict', 'stage', 'reason'],
       samples: () =>
         [...global.egress.values()].map(({ labels, count }) => ({ labels, value: count })),
     },
@@ -229,12 +241,14 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
       name: 'fairlead_config_reloads_total',
       help: 'Reads of a changed configuration, by outcome.',
       type: 'counter',
+      labelNames: ['outcome'],
       samples: () => countsOf(global.reloads, 'outcome', {}),
     },
     {
       name: 'fairlead_config_info',
       help: 'Always 1; the revision in force is a label.',
       type: 'gauge',
+      labelNames: ['revision'],
       samples: () =>
         global.revision === '' ? [] : [{ labels: { revision: global.revision }, value: 1 }],
     },
@@ -252,6 +266,7 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
       name: 'fairlead_sessions',
       help: 'Open legacy sessions, with agents and with servers.',
       type: 'gauge',
+      labelNames: ['side'],
       samples: () => countsOf(global.sessions, 'side', {}),
     },
     one('fairlead_draining', '1 while the process finishes its last calls, else 0.', () =>

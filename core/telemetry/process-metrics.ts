@@ -19,7 +19,9 @@ export function registerProcessMetrics(registry: MetricRegistry, clock: Clock): 
     lastUtilization = now;
     return share;
   };
-  const single: readonly (Omit<ScrapedMetric, 'samples'> & { readonly read: () => number })[] = [
+  const single: readonly (Omit<ScrapedMetric, 'samples' | 'labelNames'> & {
+    readonly read: () => number;
+  })[] = [
     {
       name: 'process_start_time_seconds',
       help: 'Start of the process in seconds since the Unix epoch.',
@@ -52,12 +54,17 @@ export function registerProcessMetrics(registry: MetricRegistry, clock: Clock): 
     },
   ];
   for (const { read, ...metric } of single) {
-    registerScraped(registry, { ...metric, samples: () => [{ labels: {}, value: read() }] });
+    registerScraped(registry, {
+      ...metric,
+      labelNames: [],
+      samples: () => [{ labels: {}, value: read() }],
+    });
   }
   registerScraped(registry, {
     name: 'fairlead_build_info',
     help: 'Always 1; the version and the Node that runs it are labels.',
     type: 'gauge',
+    labelNames: ['version', 'node'],
     samples: () => [{ labels: { version: VERSION, node: process.version }, value: 1 }],
   });
 }

@@ -17,6 +17,8 @@ export interface ScrapedMetric {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
+  /** `le` of histogram buckets aside. */
+  readonly labelNames: readonly string[];
   readonly samples: () => readonly Sample[];
 }
 
@@ -24,11 +26,12 @@ export interface ScrapedMetric {
 export type MetricRegistry = Pick<Registry, 'registerMetric'>;
 
 export function registerScraped(registry: MetricRegistry, metric: ScrapedMetric): void {
-  const { name, help, type } = metric;
+  const { name, help, type, labelNames } = metric;
   const scraped = {
     name,
     help,
     type,
+    labelNames,
     aggregator: 'sum',
     collect: () => {},
     reset: () => {},
