@@ -97,6 +97,11 @@ export class ListingSource {
     });
   }
 
+  /** The timer is the judge of its time: it may fire a little before the clock says so. */
+  #retry(): void {
+    if (!this.#isClosed && this.#refresh === undefined) this.#start();
+  }
+
   #start(): void {
     this.#retryTimer?.cancel();
     this.#refresh = this.#list()
@@ -152,7 +157,7 @@ export class ListingSource {
     }
     this.#setState({ kind: 'unavailable', error, last });
     this.#retryTimer?.cancel();
-    this.#retryTimer = clock.setTimer(delayMs, () => this.poke(), { unref: true });
+    this.#retryTimer = clock.setTimer(delayMs, () => this.#retry(), { unref: true });
   }
 
   #setState(state: ListingState): void {

@@ -22,6 +22,8 @@ export interface FakeMcpServerOptions {
   /** Tool definitions; a missing inputSchema becomes an empty object schema. */
   readonly tools?: readonly FakeTool[];
   readonly path?: string;
+  /** A free one when absent. */
+  readonly port?: number;
   /** Tools per page of tools/list; all on one page by default. */
   readonly pageSize?: number;
   /** Answers to requests as one JSON body (default) or as an event stream. */
@@ -116,6 +118,7 @@ export class FakeMcpServer {
   tools: readonly FakeTool[];
   /** Connections accepted since the start. */
   connectionCount = 0;
+  openSockets = 0;
   readonly #options: FakeMcpServerOptions;
   readonly #server: Server;
   readonly #interceptors: Interceptor[] = [];
@@ -129,14 +132,18 @@ export class FakeMcpServer {
       this.#receive(request, response).catch((error: unknown) => response.destroy(error as Error));
     };
     this.#server = options.tls === undefined ? createServer(listener) : createTlsServer({ ...options.tls }, listener);
-    this.#server.on('connection', () => {
+    this.#server.on('connection', (socket) => {
       this.connectionCount += 1;
+      this.openSockets += 1;
+      socket.once('close', () => {
+        this.openSockets -= 1;
+      });
     });
   }
 
   static async start(options: FakeMcpServerOptions = {}): Promise<FakeMcpServer> {
     const fake = new FakeMcpServer(options);
-    fake.#server.listen(0, '127.0.0.1');
+    fake.#server.listen(options.port ?? 0, '127.0.0.1');
     await once(fake.#server, 'listening');
     return fake;
   }
