@@ -1,0 +1,38 @@
+// The subcommands: one line each for the help text, and where each one's program is loaded from.
+// Nothing is loaded before it is asked for: the sidecar must start fast and never sees the others.
+
+export interface Command {
+  readonly summary: string;
+  readonly load: () => Promise<(argv: readonly string[]) => Promise<number> | number>;
+}
+
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  dev: {
+    summary: 'serve a directory of YAML to the agents on this machine, live',
+    load: async () => (await import('#operator/dev/dev-command.ts')).devCommand,
+  },
+  validate: {
+    summary: 'check YAML as the API server and the operator would',
+    load: async () => (await import('#operator/dev/validate-command.ts')).validateCommand,
+  },
+  render: {
+    summary: 'write the sidecar configurations that the operator would write',
+    load: async () => (await import('#operator/dev/render-command.ts')).renderCommand,
+  },
+  operator: {
+    summary: 'reconcile McpServers and McpBindings in a cluster',
+    load: async () => (await import('#operator/main.ts')).main,
+  },
+  sidecar: {
+    summary: "serve one pod's agents from a rendered configuration",
+    load: async () => (await import('#sidecar/main.ts')).main,
+  },
+  completion: {
+    summary: 'print the completion script for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completionCommand,
+  },
+  version: {
+    summary: 'print the version',
+    load: async () => (await import('./version.ts')).versionCommand,
+  },
+};

@@ -1,0 +1,93 @@
+// `fairlead completion SHELL`: a script that completes commands, their options, and file names.
+// Options are read from each command's own help text, so that they cannot differ from it.
+
+import { execFileSync } from 'node:child_process';
+
+import { COMMANDS } from './commands.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+const HELP = `fairlead completion: print a completion script
+
+Usage: fairlead completion bash|zsh|fish
+
+Examples:
+  source <(fairlead completion bash)
+  fairlead completion zsh > "\${fpath[1]}/_fairlead"
+  fairlead completion fish > ~/.config/fish/completions/fairlead.fish
+`;
+
+export function completionCommand(argv: readonly string[]): number {
+  const [shell] = argv;
+  if (shell === '--help' || shell === '-h') {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const known = SHELLS.find((candidate) => candidate === shell);
+  if (known === undefined) {
+    process.stderr.write(HELP);
+    return 64;
+  }
+  process.stdout.write(renderCompletion(known, readOptions()));
+  return 0;
+}
+
+type Options = ReadonlyMap<string, readonly string[]>;
+
+function readOptions(): Options {
+  const program = process.argv[1] ?? '';
+  return new Map(
+    Object.keys(COMMANDS).map((name) => {
+      const isOwn = name === 'completion' || name === 'version';
+      const help = isOwn ? HELP : execFileSync(process.execPath, [program, name, '--help'], { encoding: 'utf8' });
+      return [name, optionsOf(help)];
+    }),
+  );
+}
+
+export function optionsOf(help: string): string[] {
+  return [...new Set(help.match(/(?<=^|\s)--[a-z][a-z-]*/gm) ?? [])].toSorted();
+}
+
+export function renderCompletion(shell: Shell, options: Options): string {
+  const names = Object.keys(COMMANDS);
+  switch (shell) {
+    case 'bash':
+      return bash(names, options);
+    case 'zsh':
+      return `#compdef fairlead\nautoload -U bashcompinit && bashcompinit\n${bash(names, options)}`;
+    case 'fish':
+      return fish(options);
+    default:
+      return shell satisfies never;
+  }
+}
+
+function bash(names: readonly string[], options: Options): string {
+  const cases = [...options].map(([name, flags]) => `    ${name}) words="${flags.join(' ')}" ;;`);
+  return `_fairlead() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" words=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "${names.join(' ')}" -- "$current"))
+    return
+  fi
+  case "\${COMP_WORDS[1]}" in
+${cases.join('\n')}
+    help) words="${names.join(' ')}" ;;
+  esac
+  if [ "\${COMP_WORDS[1]}" = completion ]; then words="bash zsh fish"; fi
+  COMPREPLY=($(compgen -W "$words" -- "$current") $(compgen -f -- "$current"))
+}
+complete -o filenames -F _fairlead fairlead
+`;
+}
+
+function fish(options: Options): string {
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `complete -c fairlead -n __fish_use_subcommand -f -a ${name} -d ${JSON.stringify(summary)}`);
+  for (const [name, flags] of options) {
+    for (const flag of flags) lines.push(`complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`);
+  }
+  lines.push('complete -c fairlead -n "__fish_seen_subcommand_from completion" -f -a "bash zsh fish"');
+  return `${lines.join('\n')}\n`;
+}
