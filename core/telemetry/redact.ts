@@ -10,8 +10,9 @@ const HEADER_NAMES =
   'proxy-authorization|authorization|set-cookie|cookie|mcp-session-id|x-api-key|x-fairlead-agent';
 const TOKEN_NAMES =
   'access_token|refresh_token|id_token|client_secret|client_assertion|subject_token|actor_token|assertion|code_verifier|device_code|password|api_key|apikey';
-// In a JSON log line a quote may be escaped once or more: text of JSON inside a string.
-const QUOTE = String.raw`(?:\\*")`;
+// Name and separator: `Authorization: `, `"access_token":`, `['cookie', `, `client_secret=`. In JSON
+// inside a JSON string, quotes are escaped once for each level.
+const FIELD = String.raw`(?:${HEADER_NAMES}|${TOKEN_NAMES})(?:(?:\\*"|')\s*[:=,]|\s*[:=])\s*`;
 
 interface Rule {
   readonly pattern: RegExp;
@@ -19,13 +20,28 @@ interface Rule {
 }
 
 const RULES: readonly Rule[] = [
-  // "authorization":"…", ["authorization","…"], access_token = …, Mcp-Session-Id: …
+  // A value in plain quotes ends at the next quote that is not escaped.
+  {
+    pattern: new RegExp(String.raw`(${FIELD}")(?:[^"\\]|\\[\s\S])*`, 'gi'),
+    replacement: `$1${MASK}`,
+  },
+  // In escaped quotes it ends at a quote with as many backslashes; lost ends are bounded.
   {
     pattern: new RegExp(
-      String.raw`((?:${HEADER_NAMES}|${TOKEN_NAMES})(?:${QUOTE}|')?\s*[:=,]\s*)(?:${QUOTE}[^"\\]*(?:\\+[^"\\][^"\\]*)*|'[^']*|(?:(?:bearer|basic|dpop|negotiate)\s+)?[^\s"\\,;&}\]']+)`,
+      String.raw`(${FIELD}(?<q>\\+)")(?:[\s\S]{0,8192}?(?=(?<!\\)\k<q>")|[\s\S]{0,8192})`,
       'gi',
     ),
-    replacement: `$1"${MASK}`,
+    replacement: `$1${MASK}`,
+  },
+  { pattern: new RegExp(`(${FIELD}')[^']*`, 'gi'), replacement: `$1${MASK}` },
+  // Several cookies stand in one header.
+  { pattern: /(cookie:\s*)[^"'\\\r\n]+/gi, replacement: `$1${MASK}` },
+  {
+    pattern: new RegExp(
+      String.raw`(${FIELD})(?:(?:bearer|basic|dpop|negotiate)\s+)?[^\s"'\\,;&}\]]+`,
+      'gi',
+    ),
+    replacement: `$1${MASK}`,
   },
   { pattern: /\b(bearer|basic|dpop)\s+[A-Za-z0-9._~+/=-]{6,}/gi, replacement: `$1 ${MASK}` },
   {
@@ -35,14 +51,12 @@ const RULES: readonly Rule[] = [
   },
   // Three base64url parts that start with {" are a JWT.
   { pattern: /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*/g, replacement: MASK },
-  { pattern: /(:\/\/[^\s/:@"']*:)[^\s/@"']+@/g, replacement: `$1${MASK}@` },
+  { pattern: /(:\/\/[^\s/:@"']{0,256}:)[^\s/@"']{1,1024}@/g, replacement: `$1${MASK}@` },
 ];
 
-// One cheap pass that says whether any rule can match; nearly every line stops here.
-const SUSPECT = new RegExp(
-  `${HEADER_NAMES}|${TOKEN_NAMES}|bearer|basic |dpop|eyJ|[?&#](?:code|state|token|key|sig)|://[^/"\\s]*@`,
-  'i',
-);
+// A piece of each thing that a rule can match, in lower case. Nearly all lines have none and stop
+// here; short pieces with rare letters cost a third of searching for the whole names.
+const SUSPECT = /[=@z]|k[ie][eyn]|n-id|d-ag|cret|ssert|verif|ce_co|passw|rer |sic |dpop|eyj/;
 
 /** Live secret values of this process: tokens, client secrets, session ids. */
 export interface SecretRegistry {
@@ -58,7 +72,11 @@ export function createSecretRegistry(): SecretRegistry {
     add(value) {
       if (value.length < MIN_SECRET_LENGTH) return () => {};
       // In a JSON line the value may stand escaped.
-      const forms = new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)]);
+      const forms = new Set([
+        value,
+        JSON.stringify(value).slice(1, -1),
+        encodeURIComponent(value.toWellFormed()),
+      ]);
       for (const form of forms) live.set(form, (live.get(form) ?? 0) + 1);
       return onceOnly(() => {
         for (const form of forms) release(live, form);
@@ -76,7 +94,7 @@ export function createSecretRegistry(): SecretRegistry {
 
 /** Replaces text that looks like a credential. */
 export function scrubText(text: string): string {
-  if (!SUSPECT.test(text)) return text;
+  if (!SUSPECT.test(text.toLowerCase())) return text;
   return RULES.reduce(
     (result, { pattern, replacement }) => result.replace(pattern, replacement),
     text,
