@@ -150,15 +150,11 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
   async #listStep(reason: RelistReason): Promise<NextStep> {
     try {
       await (reason === 'safety' ? this.#safetyRelist() : this.#relist(reason));
-      return { wait: 'none', history: FRESH_HISTORY };
+      return { wait: 'none', history: this.#history };
     } catch (error) {
       this.#logFailure('list', error);
       const retryAfterMs = isKubeError(error) ? error.retryAfterMs : undefined;
-      return {
-        relist: reason === 'safety' ? 'expired' : reason,
-        wait: retryAfterMs ?? 'backoff',
-        history: FRESH_HISTORY,
-      };
+      return { relist: reason, wait: retryAfterMs ?? 'backoff', history: this.#history };
     }
   }
 
@@ -251,7 +247,7 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
         guard.expectWithin(silenceLimitMs(timeoutSeconds, this.#hasSeenBookmarks));
       }
     } catch (error) {
-      return guard.end ?? { kind: 'failed', error };
+      return guard.end ?? { kind: 'failed', error, eventCount };
     }
     return (
       guard.end ?? { kind: 'closed', eventCount, durationMs: clock.monotonicMs() - startedAtMs }

@@ -11,13 +11,15 @@ export type WatchEnd =
   | { readonly kind: 'closed'; readonly eventCount: number; readonly durationMs: number }
   | { readonly kind: 'stalled' }
   | { readonly kind: 'safety-relist-due' }
-  | { readonly kind: 'failed'; readonly error: unknown };
+  | { readonly kind: 'failed'; readonly error: unknown; readonly eventCount: number };
 
 export interface WatchHistory {
   /** Watches in a row that ended well without a single frame. */
   readonly emptyWatches: number;
   /** Watches in a row that ended on bytes that are no frame. */
   readonly malformedWatches: number;
+  /** Watches in a row that the server refused as expired, although a fresh list came before each. */
+  readonly expiredWatches: number;
 }
 
 export interface NextStep {
@@ -28,7 +30,11 @@ export interface NextStep {
   readonly history: WatchHistory;
 }
 
-export const FRESH_HISTORY: WatchHistory = { emptyWatches: 0, malformedWatches: 0 };
+export const FRESH_HISTORY: WatchHistory = {
+  emptyWatches: 0,
+  malformedWatches: 0,
+  expiredWatches: 0,
+};
 const MAX_IN_A_ROW = 3;
 /** A watch that ends well within this time would be a busy loop without a wait. */
 const SHORT_WATCH_MS = 5_000;
@@ -42,7 +48,7 @@ export function decideNextStep(end: WatchEnd, history: WatchHistory): NextStep {
     case 'safety-relist-due':
       return { relist: 'safety', wait: 'none', history: FRESH_HISTORY };
     case 'failed':
-      return afterFailure(end.error, history);
+      return afterFailure(end.error, end.eventCount > 0 ? FRESH_HISTORY : history);
   }
   return end satisfies never;
 }
@@ -62,7 +68,7 @@ function afterClosed(
 
 function afterFailure(error: unknown, history: WatchHistory): NextStep {
   if (!(error instanceof KubeError)) return { wait: 'backoff', history };
-  if (error.kind === 'expired') return { relist: 'expired', wait: 'none', history: FRESH_HISTORY };
+  if (error.kind === 'expired') return afterExpiry(history);
   if (error.reason === MALFORMED_WATCH) {
     const malformedWatches = history.malformedWatches + 1;
     // The same bytes would come again from the same version: step over them with a list.
@@ -71,6 +77,13 @@ function afterFailure(error: unknown, history: WatchHistory): NextStep {
     return { wait: 'backoff', history: { ...history, malformedWatches } };
   }
   return { wait: error.retryAfterMs ?? 'backoff', history };
+}
+
+/** The first list may go out at once; a server that refuses its own versions must not be hammered. */
+function afterExpiry(history: WatchHistory): NextStep {
+  const expiredWatches = history.expiredWatches + 1;
+  const wait = expiredWatches > 1 ? 'backoff' : 'none';
+  return { relist: 'expired', wait, history: { ...FRESH_HISTORY, expiredWatches } };
 }
 
 /** Server-side end of a watch: random, so that watches do not all end together. */
