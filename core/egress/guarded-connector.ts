@@ -16,7 +16,7 @@ import { EgressError } from './egress-error.ts';
 import type { EgressPolicy, OnEgressDecision } from './egress-policy.ts';
 import { createPinnedLookup } from './pinned-lookup.ts';
 import type { ResolveHost } from './pinned-lookup.ts';
-import { createTrust } from './trust-roots.ts';
+import { trustOf } from './trust-roots.ts';
 
 /** Long enough for a far server on a slow path; Node's 250 ms gives up on those. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
@@ -64,7 +64,7 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
 }
 
 function createBaseConnector(options: ConnectorOptions): buildConnector.connector {
-  const secureContext = createTrust(options.caBundle);
+  const secureContext = trustOf(options.caBundle);
   return buildConnector({
     // Our own deadline covers the whole attempt; undici's holds the socket weakly and is coarse.
     timeout: 0,

@@ -69,7 +69,6 @@ function spellingsOf(value: string): readonly (readonly [string, string])[] {
   return [
     ['plain', value],
     ['upper case', value.toUpperCase()],
-    ['reversed', [...value].reverse().join('')],
     ['first half', value.slice(0, Math.max(12, Math.floor(value.length / 2)))],
     ['second half', value.slice(-Math.max(12, Math.floor(value.length / 2)))],
     ['hex', bytes.toString('hex')],

@@ -120,4 +120,26 @@ suite('a connection attempt', () => {
       assert.equal(decisions[0]?.detail, 'ECONNREFUSED');
     }
   });
+
+  test('an attempt that nobody waits for any more is given up, and its place is free again', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const clock = new FakeClock();
+    const { pool } = openPool((server.address() as AddressInfo).port, { clock, connections: 1 });
+    await using _ = pool;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const request = pool.request({ method: 'GET', path: '/', signal });
+    await once(server, 'connection');
+    const ended = once(sockets[0]?.resume() ?? server, 'close');
+    controller.abort();
+    await assert.rejects(request, { name: 'AbortError' });
+    await ended;
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(clock.pendingTimers, 0);
+    assert.deepEqual(pool.stats(), { connected: 0, free: 0, pending: 0, running: 0, queued: 0 });
+    server.close();
+  });
 });

@@ -248,6 +248,23 @@ suite('guarded connector and spellings of the host', () => {
     assert.equal(proxy.connections, 0);
   });
 
+  test('the resolver of the system serves localhost in development', async () => {
+    await using remote = await openFakeRemote();
+    const { pool, decisions } = openPool(remote.port, {
+      origin: `http://localhost:${remote.port}`,
+      policy: {
+        allowedHosts: ['localhost'],
+        allowedPorts: [],
+        inClusterExceptions: [],
+        development: true,
+      },
+      resolve: undefined,
+    });
+    await using _ = pool;
+    assert.equal((await exchange(pool)).kind, 'answer');
+    assert.match(String(decisions[0]?.address), /^(127\.|::1$)/);
+  });
+
   test('plain http reaches a loopback literal only in development', async () => {
     await using remote = await openFakeRemote();
     const origin = `http://127.0.0.1:${remote.port}`;
