@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from '#core/telemetry/log.ts';
 import type { Clock } from '#core/clock.ts';
+import { errorFields } from './error-fields.ts';
 import { isKubeError } from './kube-error.ts';
 import type { KubeClient } from './kube-client.ts';
 import { EVENTS, apiVersionOf } from './kube-object.ts';
@@ -187,7 +188,7 @@ export class EventRecorder {
         this.#options.metrics?.event('written');
       } catch (error) {
         this.#options.metrics?.event('dropped');
-        this.#options.log.debug({ err: error }, 'an event could not be written');
+        this.#options.log.debug(errorFields(error), 'an event could not be written');
       }
     }
   }

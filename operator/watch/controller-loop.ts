@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '#core/telemetry/log.ts';
 import type { Clock } from '#core/clock.ts';
+import { errorFields } from '#operator/kube/error-fields.ts';
 import { CallDeadline } from '#operator/kube/call-deadline.ts';
 import type { WorkQueue } from './work-queue.ts';
 
@@ -135,7 +136,10 @@ export class ControllerLoop {
     if (error instanceof TerminalError) {
       metrics?.failed('terminal');
       queue.forget(key);
-      log.error({ err: error }, 'reconcile failed and is not tried again until something changes');
+      log.error(
+        { err: error, detail: error.message },
+        'reconcile failed and is not tried again until something changes',
+      );
       return;
     }
     if (
@@ -145,6 +149,9 @@ export class ControllerLoop {
     )
       metrics?.failed('panic');
     const retryInMs = Math.round(queue.addRateLimited(key));
-    log.error({ err: error, failures: queue.failuresOf(key), retryInMs }, 'reconcile failed');
+    log.error(
+      { ...errorFields(error), failures: queue.failuresOf(key), retryInMs },
+      'reconcile failed',
+    );
   }
 }

@@ -4,6 +4,7 @@
 // and an add. It never writes, and it never has two watches open.
 
 import type { Clock } from '#core/clock.ts';
+import { errorFields } from '#operator/kube/error-fields.ts';
 import { isKubeError } from '#operator/kube/kube-error.ts';
 import type { KubeReader, SelectOptions } from '#operator/kube/kube-client-options.ts';
 import { objectKey } from '#operator/kube/kube-object.ts';
@@ -271,7 +272,7 @@ export class Informer<T extends KubeObject = KubeObject> implements AsyncDisposa
   #logFailure(what: 'list' | 'watch', error: unknown): void {
     if (this.#stopping.signal.aborted) return;
     this.#options.log.warn(
-      { err: error, resource: this.#options.resource.plural },
+      { ...errorFields(error), resource: this.#options.resource.plural },
       `${what} failed`,
     );
   }

@@ -4,6 +4,7 @@
 // process that was frozen cannot write before it has noticed. A lost lease is final: the process must exit.
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
+import { errorFields } from '#operator/kube/error-fields.ts';
 import type { KubeClient } from '#operator/kube/kube-client.ts';
 import { isKubeError } from '#operator/kube/kube-error.ts';
 import { LEASES } from '#operator/kube/kube-object.ts';
@@ -125,7 +126,7 @@ export class LeaderLease implements WriteGate {
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       this.#options.log.warn(
-        { err: error, lease: this.#options.name },
+        { ...errorFields(error), lease: this.#options.name },
         'the leader lease could not be read or written',
       );
       // Somebody else wrote it, or it is gone: what we know is old.
@@ -240,7 +241,7 @@ export class LeaderLease implements WriteGate {
       await this.#client.update(LEASES, renderReleasedLease(write), call);
     } catch (error) {
       this.#options.log.warn(
-        { err: error, lease: name },
+        { ...errorFields(error), lease: name },
         'the leader lease could not be given back',
       );
     }

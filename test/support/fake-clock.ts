@@ -67,6 +67,11 @@ export class FakeClock implements Clock {
     this.#moveTo(endMs);
   }
 
+  /** Moves both times on while no timer fires, as in a stopped process; the next advance fires them. */
+  skip(ms: number): void {
+    this.#moveTo(this.#monotonicMs + ms);
+  }
+
   /** Like advance, in small steps that let promises settle in between. */
   async advanceAsync(ms: number, steps = 20): Promise<void> {
     for (let step = 0; step < steps; step += 1) {
