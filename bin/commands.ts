@@ -3,6 +3,8 @@
 
 export interface Command {
   readonly summary: string;
+  /** Started by our own programs only; not shown. */
+  readonly isInternal?: true;
   readonly load: () => Promise<(argv: readonly string[]) => Promise<number> | number>;
 }
 
@@ -10,6 +12,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   dev: {
     summary: 'serve a directory of YAML to the agents on this machine, live',
     load: async () => (await import('#operator/dev/dev-command.ts')).devCommand,
+  },
+  'dev-guard': {
+    summary: 'run one local program and end it with its parent',
+    isInternal: true,
+    load: async () => (await import('#operator/dev/process-guard.ts')).guardCommand,
   },
   validate: {
     summary: 'check YAML as the API server and the operator would',
@@ -36,3 +43,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     load: async () => (await import('./version.ts')).versionCommand,
   },
 };
+
+/** The names that people may type. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS).filter((name) => COMMANDS[name]?.isInternal !== true);

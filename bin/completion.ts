@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process';
 
-import { COMMANDS } from './commands.ts';
+import { COMMANDS, COMMAND_NAMES } from './commands.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -38,7 +38,7 @@ type Options = ReadonlyMap<string, readonly string[]>;
 function readOptions(): Options {
   const program = process.argv[1] ?? '';
   return new Map(
-    Object.keys(COMMANDS).map((name) => {
+    COMMAND_NAMES.map((name) => {
       const isOwn = name === 'completion' || name === 'version';
       const help = isOwn ? HELP : execFileSync(process.execPath, [program, name, '--help'], { encoding: 'utf8' });
       return [name, optionsOf(help)];
@@ -51,7 +51,7 @@ export function optionsOf(help: string): string[] {
 }
 
 export function renderCompletion(shell: Shell, options: Options): string {
-  const names = Object.keys(COMMANDS);
+  const names = COMMAND_NAMES;
   switch (shell) {
     case 'bash':
       return bash(names, options);
@@ -84,7 +84,7 @@ complete -o filenames -F _fairlead fairlead
 }
 
 function fish(options: Options): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `complete -c fairlead -n __fish_use_subcommand -f -a ${name} -d ${JSON.stringify(summary)}`);
+  const lines = COMMAND_NAMES.map((name) => `complete -c fairlead -n __fish_use_subcommand -f -a ${name} -d ${JSON.stringify(COMMANDS[name]?.summary ?? '')}`);
   for (const [name, flags] of options) {
     for (const flag of flags) lines.push(`complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`);
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The one program: reads the first word and hands the rest to that subcommand, loading nothing else.
 
-import { COMMANDS } from './commands.ts';
+import { COMMANDS, COMMAND_NAMES } from './commands.ts';
 
 const EXIT_USAGE = 64;
 
@@ -16,7 +16,7 @@ async function runCommand(word: string, rest: readonly string[]): Promise<number
   const command = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
   if (command === undefined) {
     const { suggestCommand } = await import('./suggest.ts');
-    process.stderr.write(suggestCommand(word, Object.keys(COMMANDS)));
+    process.stderr.write(suggestCommand(word, COMMAND_NAMES));
     return EXIT_USAGE;
   }
   const main = await command.load();

@@ -3,8 +3,9 @@
 import type { Command } from './commands.ts';
 
 export function renderHelp(commands: Readonly<Record<string, Command>>): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
-  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
+  const shown = Object.entries(commands).filter(([, { isInternal }]) => isInternal !== true);
+  const width = Math.max(...shown.map(([name]) => name.length));
+  const lines = shown.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
   return `fairlead: a safe, local path from AI agents to remote MCP servers
 
 Usage: fairlead COMMAND [options]
