@@ -19,6 +19,8 @@ export interface BridgeContext {
   readonly serverEra: Side['era'];
   readonly agentEra: Side['era'];
   readonly replaced: ReplacedIds | undefined;
+  /** For errors that come without an id, since the server could not read it. */
+  readonly agentId?: string | number;
   /** Of the modern agent's request; without it no log message is for this agent. */
   readonly logLevel: unknown;
   /** See wrapsOutput in bridge-tools.ts. */
@@ -77,12 +79,14 @@ function bridgeResult(message: ServerMessage, context: BridgeContext): BridgedMe
 }
 
 /** The agent's own id, where another was sent or the server left it out. */
-function idEdits({ text, members }: ServerMessage, { replaced }: BridgeContext): Edit[] {
-  if (replaced === undefined) return [];
+function idEdits({ text, members }: ServerMessage, { replaced, agentId }: BridgeContext): Edit[] {
   const id = memberOf(members, 'id');
-  if (id !== undefined) return [{ start: id.valueStart, end: id.end, text: replaced.id }];
+  const isMissing = id === undefined || text.startsWith('null', id.valueStart);
+  const wanted = replaced?.id ?? (isMissing && agentId !== undefined ? JSON.stringify(agentId) : undefined);
+  if (wanted === undefined) return [];
+  if (id !== undefined) return [{ start: id.valueStart, end: id.end, text: wanted }];
   const start = text.indexOf('{') + 1;
-  return [{ start, end: start, text: `"id":${replaced.id},` }];
+  return [{ start, end: start, text: `"id":${wanted},` }];
 }
 
 function applied(text: string, edits: Edit[]): string {

@@ -472,9 +472,9 @@ async function playStream(reply: Extract<FakeReply, { kind: 'stream' }>, respons
   response.writeHead(reply.status ?? 200, { 'content-type': 'text/event-stream', ...reply.headers });
   response.flushHeaders();
   for await (const chunk of reply.chunks) {
-    // Each chunk reaches the kernel before the next one is asked for.
-    await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
-    if (response.destroyed) return;
+    // Each chunk reaches the kernel before the next one is asked for, and a hang-up is seen between them.
+    await new Promise<void>((resolve) => response.write(chunk, () => setImmediate(resolve)));
+    if (response.destroyed || response.socket === null || response.socket.destroyed) return;
   }
   if (reply.end === 'reset') response.socket?.destroy();
   else if (reply.end !== 'hold') response.end();
