@@ -22,7 +22,7 @@ export type Fault =
   | {
       readonly kind: 'raw';
       readonly chunks: readonly (string | Uint8Array)[];
-      readonly then: 'end' | 'reset' | 'stay-open';
+      readonly afterwards: 'end' | 'reset' | 'stay-open';
     }
   /** Handles it as usual, and loses the answer. */
   | { readonly kind: 'act-and-reset' };

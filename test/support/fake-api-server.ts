@@ -218,9 +218,9 @@ export class FakeApiServer implements AsyncDisposable {
   ): void {
     const watch = this.#openWatch(seen, response);
     for (const chunk of fault.chunks) response.write(chunk);
-    if (fault.then === 'end') watch.end();
+    if (fault.afterwards === 'end') watch.end();
     // Lets the bytes leave before the connection does.
-    if (fault.then === 'reset') response.write(' ', () => setImmediate(() => watch.reset()));
+    if (fault.afterwards === 'reset') response.write(' ', () => setImmediate(() => watch.reset()));
   }
 
   #answer(seen: SeenRequest, response: ServerResponse): void {
