@@ -10,15 +10,31 @@ const METHOD_NOT_FOUND = -32601;
 const TIMEOUT_MS = 5_000;
 
 /** Best effort; never rejects. Messages without an id or a method are no requests and get nothing. */
-export async function answerServerRequest(target: UpstreamTarget, session: UpstreamSession, message: Members): Promise<void> {
+export async function answerServerRequest(
+  target: UpstreamTarget,
+  session: UpstreamSession,
+  message: Members,
+): Promise<void> {
   const { id, method } = message;
   if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return;
-  const outcome = method === 'ping' ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: 'This client declared no capability for this request' } };
+  const outcome =
+    method === 'ping'
+      ? { result: {} }
+      : {
+          error: {
+            code: METHOD_NOT_FOUND,
+            message: 'This client declared no capability for this request',
+          },
+        };
   await postInSession(target, session, { jsonrpc: '2.0', id, ...outcome });
 }
 
 /** notifications/cancelled for one of our requests: in this era a closed stream cancels nothing. Never rejects. */
-export async function cancelLegacy(target: UpstreamTarget, session: UpstreamSession, upstreamId: string | number): Promise<void> {
+export async function cancelLegacy(
+  target: UpstreamTarget,
+  session: UpstreamSession,
+  upstreamId: string | number,
+): Promise<void> {
   await postInSession(target, session, {
     jsonrpc: '2.0',
     method: 'notifications/cancelled',
@@ -26,10 +42,22 @@ export async function cancelLegacy(target: UpstreamTarget, session: UpstreamSess
   });
 }
 
-async function postInSession(target: UpstreamTarget, session: UpstreamSession, message: object): Promise<void> {
+async function postInSession(
+  target: UpstreamTarget,
+  session: UpstreamSession,
+  message: object,
+): Promise<void> {
   try {
-    await sendForStatus(target, { httpMethod: 'POST', headers: session.headers, body: JSON.stringify(message), timeoutMs: TIMEOUT_MS });
+    await sendForStatus(target, {
+      httpMethod: 'POST',
+      headers: session.headers,
+      body: JSON.stringify(message),
+      timeoutMs: TIMEOUT_MS,
+    });
   } catch (error) {
-    target.log.debug({ err: error, alias: target.server.alias }, 'message to the server not delivered');
+    target.log.debug(
+      { err: error, alias: target.server.alias },
+      'message to the server not delivered',
+    );
   }
 }

@@ -21,7 +21,9 @@ function toModern(definition: Members): Members {
 }
 
 function toLegacy(definition: Members): Members {
-  return wrapsOutput(definition) ? { ...definition, outputSchema: wrapSchema(definition['outputSchema'] as Members) } : definition;
+  return wrapsOutput(definition)
+    ? { ...definition, outputSchema: wrapSchema(definition['outputSchema'] as Members) }
+    : definition;
 }
 
 /** Whether this tool's structuredContent is wrapped for legacy agents, whatever its value. */
@@ -33,7 +35,14 @@ export function wrapsOutput(definition: Members): boolean {
 /** Keywords whose value is data, in which `$ref` is a plain word. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples']);
 /** Keywords whose value maps names, which may look like keywords, to schemas. */
-const MAP_KEYWORDS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
+const MAP_KEYWORDS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+]);
 const REF_KEYWORDS: ReadonlySet<string> = new Set(['$ref', '$dynamicRef']);
 const NEW_ROOT = '#/properties/result';
 
@@ -55,7 +64,9 @@ function moveRefs(node: unknown): unknown {
   return mapValues(node, (key, value) => {
     if (REF_KEYWORDS.has(key) && typeof value === 'string') return moveRef(value);
     if (DATA_KEYWORDS.has(key)) return value;
-    return MAP_KEYWORDS.has(key) && isObject(value) ? mapValues(value, (_name, schema) => moveRefs(schema)) : moveRefs(value);
+    return MAP_KEYWORDS.has(key) && isObject(value)
+      ? mapValues(value, (_name, schema) => moveRefs(schema))
+      : moveRefs(value);
   });
 }
 

@@ -11,7 +11,15 @@ import { CLIENT_INFO } from '#core/version.ts';
 
 import { encodeHeaderValue } from './encode-header-value.ts';
 import { appendParamHeaders } from './param-headers.ts';
-import { CAPABILITIES_KEY, CLIENT_INFO_KEY, ENVELOPE_KEYS, VERSION_KEY, locateRequest, memberOf, splice } from './splice-json.ts';
+import {
+  CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  ENVELOPE_KEYS,
+  VERSION_KEY,
+  locateRequest,
+  memberOf,
+  splice,
+} from './splice-json.ts';
 import type { Edit, RequestSpans, Span } from './splice-json.ts';
 import { appendTraceContext } from './trace-context.ts';
 import type { OutgoingRequest, RemoteTool, Side, UpstreamSession } from './upstream-types.ts';
@@ -56,13 +64,17 @@ const CLIENT_INFO_TEXT = JSON.stringify(CLIENT_INFO);
 export function buildCallRequest(source: CallSource, route: CallRoute): CallRequest {
   const spans = locateRequest(source.body);
   if (spans.id === undefined || spans.name === undefined || spans.params === undefined) {
-    throw new FairleadError('INVALID_REQUEST', { logDetail: 'tools/call without id or params.name' });
+    throw new FairleadError('INVALID_REQUEST', {
+      logDetail: 'tools/call without id or params.name',
+    });
   }
   const edits: Edit[] = [];
   const name = JSON.stringify(route.tool.name);
-  if (spans.text.slice(spans.name.start, spans.name.end) !== name) edits.push({ ...spans.name, text: name });
-  if (route.upstreamId !== undefined) edits.push({ ...spans.id, text: JSON.stringify(route.upstreamId) });
-  editMeta(edits, source, route, spans);
+  if (spans.text.slice(spans.name.start, spans.name.end) !== name)
+    edits.push({ ...spans.name, text: name });
+  if (route.upstreamId !== undefined)
+    edits.push({ ...spans.id, text: JSON.stringify(route.upstreamId) });
+  editMeta(edits, source, { side: route.side, upstreamId: route.upstreamId, spans });
   const { limits } = route;
   return {
     outgoing: {
@@ -72,7 +84,8 @@ export function buildCallRequest(source: CallSource, route: CallRoute): CallRequ
       streamReadTimeoutMs: limits.streamReadTimeoutMs,
       maxResponseBytes: limits.maxResponseBytes,
     },
-    replaced: route.upstreamId === undefined ? undefined : replacedIds(source.body, spans.id, spans),
+    replaced:
+      route.upstreamId === undefined ? undefined : replacedIds(source.body, spans.id, spans),
   };
 }
 
@@ -81,16 +94,29 @@ function byStart(a: Edit, b: Edit): number {
 }
 
 function replacedIds(body: Buffer, id: Span, spans: RequestSpans): ReplacedIds {
-  const token = spans.metaMembers === undefined ? undefined : memberOf(spans.metaMembers, 'progressToken');
-  return { id: body.toString('utf8', id.start, id.end), progressToken: token === undefined ? undefined : body.toString('utf8', token.valueStart, token.end) };
+  const token =
+    spans.metaMembers === undefined ? undefined : memberOf(spans.metaMembers, 'progressToken');
+  return {
+    id: body.toString('utf8', id.start, id.end),
+    progressToken:
+      token === undefined ? undefined : body.toString('utf8', token.valueStart, token.end),
+  };
 }
 
 function headersOf(source: CallSource, route: CallRoute): readonly string[] {
   const { side, session, tool } = route;
   const headers: string[] = [];
   if (side.era === 'modern') {
-    headers.push('mcp-protocol-version', side.protocolVersion, 'mcp-method', 'tools/call', 'mcp-name', encodeHeaderValue(tool.name));
-    if (tool.paramHeaders.length > 0) appendParamHeaders(headers, tool.paramHeaders, source.arguments);
+    headers.push(
+      'mcp-protocol-version',
+      side.protocolVersion,
+      'mcp-method',
+      'tools/call',
+      'mcp-name',
+      encodeHeaderValue(tool.name),
+    );
+    if (tool.paramHeaders.length > 0)
+      appendParamHeaders(headers, tool.paramHeaders, source.arguments);
   } else if (session === undefined) {
     headers.push('mcp-protocol-version', side.protocolVersion);
   } else {
@@ -100,48 +126,66 @@ function headersOf(source: CallSource, route: CallRoute): readonly string[] {
   return headers;
 }
 
-function editMeta(edits: Edit[], source: CallSource, route: CallRoute, spans: RequestSpans): void {
-  const isModern = route.side.era === 'modern';
-  if (source.era !== route.side.era || (isModern && spans.metaMembers === undefined)) rewriteMeta(edits, source, route, spans);
-  else if (isModern) amendEnvelope(edits, route, spans);
-  else replaceToken(edits, route, spans);
+interface MetaPlan {
+  readonly side: Side;
+  readonly upstreamId: string | undefined;
+  readonly spans: RequestSpans;
+}
+
+function editMeta(edits: Edit[], source: CallSource, plan: MetaPlan): void {
+  const isModern = plan.side.era === 'modern';
+  if (source.era !== plan.side.era || (isModern && plan.spans.metaMembers === undefined))
+    rewriteMeta(edits, source.body, plan);
+  else if (isModern) amendEnvelope(edits, plan);
+  else replaceToken(edits, plan);
 }
 
 /** Modern to modern: who asks is us, what they can do is the agent's to say. */
-function amendEnvelope(edits: Edit[], route: CallRoute, spans: RequestSpans): void {
-  const { meta, metaMembers, text } = spans;
+function amendEnvelope(edits: Edit[], plan: MetaPlan): void {
+  const { meta, metaMembers, text } = plan.spans;
   if (meta === undefined || metaMembers === undefined) return;
   const clientInfo = memberOf(metaMembers, CLIENT_INFO_KEY);
   if (clientInfo === undefined) {
     const comma = metaMembers.length === 0 ? '' : ',';
-    edits.push({ start: meta.start + 1, end: meta.start + 1, text: `"${CLIENT_INFO_KEY}":${CLIENT_INFO_TEXT}${comma}` });
+    edits.push({
+      start: meta.start + 1,
+      end: meta.start + 1,
+      text: `"${CLIENT_INFO_KEY}":${CLIENT_INFO_TEXT}${comma}`,
+    });
   } else {
     edits.push({ start: clientInfo.valueStart, end: clientInfo.end, text: CLIENT_INFO_TEXT });
   }
   const version = memberOf(metaMembers, VERSION_KEY);
-  const wanted = JSON.stringify(route.side.protocolVersion);
-  if (version !== undefined && text.slice(version.valueStart, version.end) !== wanted) edits.push({ start: version.valueStart, end: version.end, text: wanted });
-  replaceToken(edits, route, spans);
+  const wanted = JSON.stringify(plan.side.protocolVersion);
+  if (version !== undefined && text.slice(version.valueStart, version.end) !== wanted)
+    edits.push({ start: version.valueStart, end: version.end, text: wanted });
+  replaceToken(edits, plan);
 }
 
-function replaceToken(edits: Edit[], { upstreamId }: CallRoute, { metaMembers }: RequestSpans): void {
+function replaceToken(edits: Edit[], { upstreamId, spans: { metaMembers } }: MetaPlan): void {
   if (upstreamId === undefined || metaMembers === undefined) return;
   const token = memberOf(metaMembers, 'progressToken');
-  if (token !== undefined) edits.push({ start: token.valueStart, end: token.end, text: JSON.stringify(upstreamId) });
+  if (token !== undefined)
+    edits.push({ start: token.valueStart, end: token.end, text: JSON.stringify(upstreamId) });
 }
 
 /** Between the eras: the envelope comes or goes, the other members keep their bytes. */
-function rewriteMeta(edits: Edit[], { body }: CallSource, { side, upstreamId }: CallRoute, spans: RequestSpans): void {
+function rewriteMeta(edits: Edit[], body: Buffer, { side, upstreamId, spans }: MetaPlan): void {
   const members = side.era === 'modern' ? [envelopeText(side)] : [];
   for (const member of spans.metaMembers ?? []) {
     if (ENVELOPE_KEYS.has(member.key)) continue;
     const isToken = member.key === 'progressToken' && upstreamId !== undefined;
-    members.push(isToken ? `"progressToken":${JSON.stringify(upstreamId)}` : body.toString('utf8', member.start, member.end));
+    members.push(
+      isToken
+        ? `"progressToken":${JSON.stringify(upstreamId)}`
+        : body.toString('utf8', member.start, member.end),
+    );
   }
   const text = `{${members.join(',')}}`;
   const { meta, params } = spans;
   if (meta !== undefined) edits.push({ ...meta, text });
-  else if (side.era === 'modern' && params !== undefined) edits.push({ start: params.start + 1, end: params.start + 1, text: `"_meta":${text},` });
+  else if (side.era === 'modern' && params !== undefined)
+    edits.push({ start: params.start + 1, end: params.start + 1, text: `"_meta":${text},` });
 }
 
 /** A legacy agent's capabilities were declared to us, and the bridge relays none of them. */

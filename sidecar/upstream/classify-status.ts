@@ -37,6 +37,8 @@ const SESSION_STATUSES: ReadonlySet<number> = new Set([400, 401, 404, 409, 410])
 const SESSION_CODES: ReadonlySet<number> = new Set([-32000, -32001, -32600]);
 /** Refused for the form of the request, before anything could read it. */
 const FORM_STATUSES: ReadonlySet<number> = new Set([405, 406, 411, 413, 414, 415, 417, 431]);
+const REQUEST_TIMEOUT = 408;
+const NOT_IMPLEMENTED = 501;
 const METHOD_NOT_FOUND = -32601;
 
 /** Judges any status but 200. */
@@ -47,15 +49,23 @@ export function classifyStatus(facts: StatusFacts): StatusVerdict {
   if (facts.hadSession && saysSessionIsLost(facts)) return failure('SESSION_LOST', 'unknown');
   if (status === 401 || status === 403) return failure('UPSTREAM_UNAUTHORIZED', 'no');
   if (status === 429) return failure('SERVER_BUSY', 'no');
-  if (rpcError !== undefined) return { kind: 'answer' };
-  if (status === 501) return failure('UPSTREAM_REFUSED', 'unknown');
-  if (status >= 500 || status === 408) return failure('OUTCOME_UNKNOWN', 'unknown');
-  return failure('UPSTREAM_REFUSED', FORM_STATUSES.has(status) ? 'no' : 'unknown');
+  return rpcError === undefined ? classifyBare(status) : { kind: 'answer' };
+}
+
+/** A status of 400 or more whose body explains nothing. */
+function classifyBare(status: number): StatusVerdict {
+  if (FORM_STATUSES.has(status)) return failure('UPSTREAM_REFUSED', 'no');
+  const isOutage = (status >= 500 && status !== NOT_IMPLEMENTED) || status === REQUEST_TIMEOUT;
+  return failure(isOutage ? 'OUTCOME_UNKNOWN' : 'UPSTREAM_REFUSED', 'unknown');
 }
 
 function saysSessionIsLost({ status, rpcError, text }: StatusFacts): boolean {
   if (status === 404) return rpcError?.code !== METHOD_NOT_FOUND;
-  if (!SESSION_STATUSES.has(status) || (rpcError !== undefined && !SESSION_CODES.has(rpcError.code))) return false;
+  if (
+    !SESSION_STATUSES.has(status) ||
+    (rpcError !== undefined && !SESSION_CODES.has(rpcError.code))
+  )
+    return false;
   const message = (rpcError?.message ?? text ?? '').slice(0, 256);
   return SESSION_MESSAGES.some((pattern) => pattern.test(message));
 }
@@ -78,7 +88,10 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 export function readRpcError(body: unknown): RpcErrorFacts | undefined {
   const error = isObject(body) ? body['error'] : undefined;
   if (!isObject(error) || typeof error['code'] !== 'number') return undefined;
-  return { code: error['code'], message: typeof error['message'] === 'string' ? error['message'] : '' };
+  return {
+    code: error['code'],
+    message: typeof error['message'] === 'string' ? error['message'] : '',
+  };
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

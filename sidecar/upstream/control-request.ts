@@ -11,7 +11,12 @@ import type { ErrorCode } from '#core/errors.ts';
 
 import { readRpcError } from './classify-status.ts';
 import { sendRequest } from './send-request.ts';
-import type { AnswerSink, InFlightRequest, UpstreamFailure, UpstreamTarget } from './upstream-types.ts';
+import type {
+  AnswerSink,
+  InFlightRequest,
+  UpstreamFailure,
+  UpstreamTarget,
+} from './upstream-types.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -35,8 +40,13 @@ export type ControlAnswer =
   | { readonly kind: 'error'; readonly error: RpcError; readonly status: number };
 
 /** Rejects with a FairleadError when there is no JSON-RPC answer. */
-export function sendControlRequest(target: UpstreamTarget, request: ControlRequest): Promise<ControlAnswer> {
-  return new Promise((resolve, reject) => new ControlExchange(target, request, { resolve, reject }).start());
+export function sendControlRequest(
+  target: UpstreamTarget,
+  request: ControlRequest,
+): Promise<ControlAnswer> {
+  return new Promise((resolve, reject) =>
+    new ControlExchange(target, request, { resolve, reject }).start(),
+  );
 }
 
 /** Time for the server to end a stream by itself after its response, so that the socket can be used again. */
@@ -70,7 +80,13 @@ class ControlExchange implements AnswerSink {
     this.#timer = this.#target.clock.setTimer(timeoutMs, () => this.#timeOut());
     // The absolute timer is the first to fire; the exchange's own ones are only its backstop.
     const backstopMs = timeoutMs + STREAM_END_MS;
-    const outgoing = { body, headers, requestTimeoutMs: backstopMs, streamReadTimeoutMs: backstopMs, maxResponseBytes };
+    const outgoing = {
+      body,
+      headers,
+      requestTimeoutMs: backstopMs,
+      streamReadTimeoutMs: backstopMs,
+      maxResponseBytes,
+    };
     this.#inFlight = sendRequest(this.#target, outgoing, this);
   }
 
@@ -82,7 +98,8 @@ class ControlExchange implements AnswerSink {
 
   onJson(_status: number, body: Buffer): void {
     const message = parseMessage(body.toString('utf8'));
-    if (message === undefined || !this.#isAnswer(message)) this.#reject('UPSTREAM_PROTOCOL_ERROR', 'the JSON body is no JSON-RPC answer');
+    if (message === undefined || !this.#isAnswer(message))
+      this.#reject('UPSTREAM_PROTOCOL_ERROR', 'the JSON body is no JSON-RPC answer');
     else this.#answer(message);
   }
 
@@ -95,7 +112,9 @@ class ControlExchange implements AnswerSink {
       if (message['id'] !== undefined) this.#request.onServerRequest?.(message);
     } else if (this.#isAnswer(message)) {
       this.#answer(message);
-      this.#timer = this.#target.clock.setTimer(STREAM_END_MS, () => this.#inFlight?.abort(), { unref: true });
+      this.#timer = this.#target.clock.setTimer(STREAM_END_MS, () => this.#inFlight?.abort(), {
+        unref: true,
+      });
     }
   }
 
@@ -124,7 +143,10 @@ class ControlExchange implements AnswerSink {
     } else if (isObject(result)) {
       this.#outcome.resolve({ kind: 'result', result, sessionId: this.#sessionId });
     } else {
-      this.#reject('UPSTREAM_PROTOCOL_ERROR', 'the answer has neither a result object nor an error');
+      this.#reject(
+        'UPSTREAM_PROTOCOL_ERROR',
+        'the answer has neither a result object nor an error',
+      );
     }
   }
 
@@ -142,7 +164,9 @@ class ControlExchange implements AnswerSink {
 /** Nothing was changed on the server, so "unknown" is simply "unavailable". */
 export function controlError(failure: UpstreamFailure): FairleadError {
   const isLost = failure.code === 'OUTCOME_UNKNOWN' || failure.code === 'CALL_TIMED_OUT';
-  return new FairleadError(isLost ? 'SERVER_UNAVAILABLE' : failure.code, { logDetail: failure.detail });
+  return new FairleadError(isLost ? 'SERVER_UNAVAILABLE' : failure.code, {
+    logDetail: failure.detail,
+  });
 }
 
 function parseMessage(text: string): Members | undefined {

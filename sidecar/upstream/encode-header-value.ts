@@ -9,7 +9,9 @@ const SPACE = 0x20;
 const TILDE = 0x7e;
 
 export function encodeHeaderValue(value: string): string {
-  return isPlain(value) ? value : `${SENTINEL_PREFIX}${Buffer.from(value, 'utf8').toString('base64')}${SENTINEL_SUFFIX}`;
+  return isPlain(value)
+    ? value
+    : `${SENTINEL_PREFIX}${Buffer.from(value, 'utf8').toString('base64')}${SENTINEL_SUFFIX}`;
 }
 
 function isPlain(value: string): boolean {

@@ -23,7 +23,10 @@ const CLOSE_TIMEOUT_MS = 1_000;
 /** The specification allows visible ASCII; the length is ours. */
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
-export async function openLegacySession(target: UpstreamTarget, options: OpenSessionOptions): Promise<UpstreamSession> {
+export async function openLegacySession(
+  target: UpstreamTarget,
+  options: OpenSessionOptions,
+): Promise<UpstreamSession> {
   const { protocolVersion, clientCapabilities } = options;
   const answer = await sendControlRequest(target, {
     method: 'initialize',
@@ -57,20 +60,42 @@ interface Handshake {
 function readHandshake(answer: ControlAnswer, requested: string): Handshake {
   if (answer.kind === 'error') {
     const { code, message } = answer.error;
-    throw new FairleadError('UPSTREAM_REFUSED', { logDetail: `initialize (${requested}): JSON-RPC error ${code}: ${JSON.stringify(message.slice(0, 256))}` });
+    throw new FairleadError('UPSTREAM_REFUSED', {
+      logDetail: `initialize (${requested}): JSON-RPC error ${code}: ${JSON.stringify(message.slice(0, 256))}`,
+    });
   }
   const { result, sessionId } = answer;
   const protocolVersion = result['protocolVersion'];
-  if (typeof protocolVersion !== 'string') throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: 'initialize was answered without a protocolVersion' });
-  if (sessionId !== undefined && !SESSION_ID.test(sessionId)) throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: 'the session id has characters that are not allowed' });
+  if (typeof protocolVersion !== 'string')
+    throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
+      logDetail: 'initialize was answered without a protocolVersion',
+    });
+  if (sessionId !== undefined && !SESSION_ID.test(sessionId))
+    throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
+      logDetail: 'the session id has characters that are not allowed',
+    });
   return { protocolVersion, sessionId, result };
 }
 
-async function announceInitialized(target: UpstreamTarget, headers: readonly string[]): Promise<void> {
+async function announceInitialized(
+  target: UpstreamTarget,
+  headers: readonly string[],
+): Promise<void> {
   const body = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-  const status = await sendForStatus(target, { httpMethod: 'POST', headers, body, timeoutMs: target.server.limits.requestTimeoutMs });
-  if (status >= 500) throw new FairleadError('SERVER_UNAVAILABLE', { logDetail: `notifications/initialized: HTTP ${status}` });
-  if (status >= 300) throw new FairleadError('UPSTREAM_REFUSED', { logDetail: `notifications/initialized: HTTP ${status}` });
+  const status = await sendForStatus(target, {
+    httpMethod: 'POST',
+    headers,
+    body,
+    timeoutMs: target.server.limits.requestTimeoutMs,
+  });
+  if (status >= 500)
+    throw new FairleadError('SERVER_UNAVAILABLE', {
+      logDetail: `notifications/initialized: HTTP ${status}`,
+    });
+  if (status >= 300)
+    throw new FairleadError('UPSTREAM_REFUSED', {
+      logDetail: `notifications/initialized: HTTP ${status}`,
+    });
 }
 
 class LegacySession implements UpstreamSession {
@@ -104,9 +129,16 @@ class LegacySession implements UpstreamSession {
     if (this.id === undefined || !this.#target.server.limits.terminateOnClose) return;
     try {
       // Any status is fine: 405 says that the server ends its sessions itself, 404 that it has.
-      await sendForStatus(this.#target, { httpMethod: 'DELETE', headers: this.headers, timeoutMs: CLOSE_TIMEOUT_MS });
+      await sendForStatus(this.#target, {
+        httpMethod: 'DELETE',
+        headers: this.headers,
+        timeoutMs: CLOSE_TIMEOUT_MS,
+      });
     } catch (error) {
-      this.#target.log.debug({ err: error, alias: this.#target.server.alias }, 'session not deleted');
+      this.#target.log.debug(
+        { err: error, alias: this.#target.server.alias },
+        'session not deleted',
+      );
     }
   }
 }

@@ -9,7 +9,14 @@ import { isObject, sendControlRequest } from './control-request.ts';
 import type { ControlAnswer, Members } from './control-request.ts';
 import { envelope, modernHeaders } from './negotiate.ts';
 import { scanParamHeaders } from './param-headers.ts';
-import type { ParamHeader, RemoteTool, Side, ToolListing, UpstreamSession, UpstreamTarget } from './upstream-types.ts';
+import type {
+  ParamHeader,
+  RemoteTool,
+  Side,
+  ToolListing,
+  UpstreamSession,
+  UpstreamTarget,
+} from './upstream-types.ts';
 
 const METHOD_NOT_FOUND = -32601;
 const MAX_PAGES = 100;
@@ -17,18 +24,30 @@ const MAX_TOOLS = 5_000;
 /** The specification recommends 128; what is longer than this is refused. */
 const MAX_NAME_CHARACTERS = 256;
 
-export async function listTools(target: UpstreamTarget, side: Side, session: UpstreamSession | undefined): Promise<ToolListing> {
+export async function listTools(
+  target: UpstreamTarget,
+  side: Side,
+  session: UpstreamSession | undefined,
+): Promise<ToolListing> {
   const walk = new ListWalk(side);
   // One deadline for all pages: a server cannot stretch it by adding pages.
   const deadlineMs = target.clock.monotonicMs() + target.server.limits.requestTimeoutMs;
   for (;;) {
     const timeoutMs = deadlineMs - target.clock.monotonicMs();
-    if (timeoutMs <= 0) throw new FairleadError('SERVER_UNAVAILABLE', { logDetail: 'tools/list did not end in time' });
+    if (timeoutMs <= 0)
+      throw new FairleadError('SERVER_UNAVAILABLE', {
+        logDetail: 'tools/list did not end in time',
+      });
     const answer = await sendControlRequest(target, {
       method: 'tools/list',
       ...pageRequest(side, session, walk.cursor),
       timeoutMs,
-      ...(session === undefined ? {} : { onServerRequest: (message: Members) => void answerServerRequest(target, session, message) }),
+      ...(session === undefined
+        ? {}
+        : {
+            onServerRequest: (message: Members) =>
+              void answerServerRequest(target, session, message),
+          }),
     });
     if (saysNoTools(answer, side)) return walk.listing();
     walk.addPage(resultOf(answer));
@@ -36,22 +55,35 @@ export async function listTools(target: UpstreamTarget, side: Side, session: Ups
   }
 }
 
-function pageRequest(side: Side, session: UpstreamSession | undefined, cursor: string | undefined): { readonly params: Members; readonly headers: readonly string[] } {
+function pageRequest(
+  side: Side,
+  session: UpstreamSession | undefined,
+  cursor: string | undefined,
+): { readonly params: Members; readonly headers: readonly string[] } {
   const page = cursor === undefined ? {} : { cursor };
   return side.era === 'modern'
-    ? { params: { ...page, _meta: envelope(side.protocolVersion) }, headers: modernHeaders(side.protocolVersion, 'tools/list') }
+    ? {
+        params: { ...page, _meta: envelope(side.protocolVersion) },
+        headers: modernHeaders(side.protocolVersion, 'tools/list'),
+      }
     : { params: page, headers: session?.headers ?? [] };
 }
 
 /** A server that announces no tools and does not know the method has none. */
 function saysNoTools(answer: ControlAnswer, side: Side): boolean {
-  return answer.kind === 'error' && answer.error.code === METHOD_NOT_FOUND && side.capabilities['tools'] === undefined;
+  return (
+    answer.kind === 'error' &&
+    answer.error.code === METHOD_NOT_FOUND &&
+    side.capabilities['tools'] === undefined
+  );
 }
 
 function resultOf(answer: ControlAnswer): Members {
   if (answer.kind === 'result') return answer.result;
   const { code, message } = answer.error;
-  throw new FairleadError('UPSTREAM_REFUSED', { logDetail: `tools/list: JSON-RPC error ${code}: ${JSON.stringify(message.slice(0, 256))}` });
+  throw new FairleadError('UPSTREAM_REFUSED', {
+    logDetail: `tools/list: JSON-RPC error ${code}: ${JSON.stringify(message.slice(0, 256))}`,
+  });
 }
 
 class ListWalk {
@@ -72,23 +104,35 @@ class ListWalk {
 
   addPage(result: Members): void {
     const { tools, nextCursor } = result;
-    if (!Array.isArray(tools)) throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: 'tools/list was answered without a list of tools' });
+    if (!Array.isArray(tools))
+      throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
+        logDetail: 'tools/list was answered without a list of tools',
+      });
     this.cursor = this.#nextCursor(nextCursor);
     this.#pages += 1;
     this.#entries += tools.length;
     if (this.#entries > MAX_TOOLS) throw tooMuch(`more than ${MAX_TOOLS} tools`);
-    if (this.cursor !== undefined && this.#pages === MAX_PAGES) throw tooMuch(`more than ${MAX_PAGES} pages`);
+    if (this.cursor !== undefined && this.#pages === MAX_PAGES)
+      throw tooMuch(`more than ${MAX_PAGES} pages`);
     for (const tool of tools) this.#addTool(tool);
     this.#noteCaching(result);
   }
 
   listing(): ToolListing {
-    return { tools: [...this.#tools.values()], rejected: this.#rejected, ttlMs: this.#ttlMs, cacheScope: this.#isPublic && this.#pages > 0 ? 'public' : 'private' };
+    return {
+      tools: [...this.#tools.values()],
+      rejected: this.#rejected,
+      ttlMs: this.#ttlMs,
+      cacheScope: this.#isPublic && this.#pages > 0 ? 'public' : 'private',
+    };
   }
 
   #nextCursor(cursor: unknown): string | undefined {
     if (cursor === undefined || cursor === null) return undefined;
-    if (typeof cursor !== 'string') throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: 'nextCursor is not a string' });
+    if (typeof cursor !== 'string')
+      throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
+        logDetail: 'nextCursor is not a string',
+      });
     if (this.#cursors.has(cursor)) throw tooMuch('the same cursor twice');
     this.#cursors.add(cursor);
     return cursor;
@@ -96,8 +140,13 @@ class ListWalk {
 
   #addTool(tool: unknown): void {
     const verdict = readTool(tool, this.#side);
-    if (verdict.kind === 'rejected') this.#rejected.push({ name: verdict.name, reason: verdict.reason });
-    else if (this.#tools.has(verdict.tool.name)) this.#rejected.push({ name: verdict.tool.name, reason: 'the server lists this name twice; the first one is used' });
+    if (verdict.kind === 'rejected')
+      this.#rejected.push({ name: verdict.name, reason: verdict.reason });
+    else if (this.#tools.has(verdict.tool.name))
+      this.#rejected.push({
+        name: verdict.tool.name,
+        reason: 'the server lists this name twice; the first one is used',
+      });
     else this.#tools.set(verdict.tool.name, verdict.tool);
   }
 
@@ -110,7 +159,9 @@ class ListWalk {
 }
 
 function tooMuch(what: string): FairleadError {
-  return new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: `tools/list does not end: ${what}` });
+  return new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
+    logDetail: `tools/list does not end: ${what}`,
+  });
 }
 
 export type ToolVerdict =
@@ -119,15 +170,24 @@ export type ToolVerdict =
 
 /** Judges one entry of the list by itself. */
 export function readTool(entry: unknown, side: Pick<Side, 'era'>): ToolVerdict {
-  if (!isObject(entry) || typeof entry['name'] !== 'string') return { kind: 'rejected', name: '?', reason: 'the entry has no name' };
+  if (!isObject(entry) || typeof entry['name'] !== 'string')
+    return { kind: 'rejected', name: '?', reason: 'the entry has no name' };
   const { name, inputSchema } = entry;
-  const reject = (reason: string): ToolVerdict => ({ kind: 'rejected', name: name.slice(0, MAX_NAME_CHARACTERS), reason });
-  if (name === '' || name.length > MAX_NAME_CHARACTERS) return reject(`the name must have 1 to ${MAX_NAME_CHARACTERS} characters`);
+  const reject = (reason: string): ToolVerdict => ({
+    kind: 'rejected',
+    name: name.slice(0, MAX_NAME_CHARACTERS),
+    reason,
+  });
+  if (name === '' || name.length > MAX_NAME_CHARACTERS)
+    return reject(`the name must have 1 to ${MAX_NAME_CHARACTERS} characters`);
   if (!isObject(inputSchema)) return reject('inputSchema is not an object');
   if (inputSchema['type'] !== 'object') return reject('inputSchema must have "type": "object"');
-  if (side.era === 'legacy') return { kind: 'tool', tool: { name, definition: entry, paramHeaders: NO_HEADERS } };
+  if (side.era === 'legacy')
+    return { kind: 'tool', tool: { name, definition: entry, paramHeaders: NO_HEADERS } };
   const scan = scanParamHeaders(inputSchema);
-  return scan.kind === 'invalid' ? reject(scan.reason) : { kind: 'tool', tool: { name, definition: entry, paramHeaders: scan.headers } };
+  return scan.kind === 'invalid'
+    ? reject(scan.reason)
+    : { kind: 'tool', tool: { name, definition: entry, paramHeaders: scan.headers } };
 }
 
 const NO_HEADERS: readonly ParamHeader[] = [];

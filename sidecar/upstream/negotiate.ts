@@ -29,7 +29,10 @@ const VERDICT_MS = 3_600_000;
 const RENEWAL_RETRY_MS = 60_000;
 
 /** What a server says that does not speak an era, in contrast to one that is out of order. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['UPSTREAM_REFUSED', 'UPSTREAM_PROTOCOL_ERROR']);
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'UPSTREAM_REFUSED',
+  'UPSTREAM_PROTOCOL_ERROR',
+]);
 
 interface Verdict {
   readonly side: Side;
@@ -48,8 +51,10 @@ export class SideNegotiator {
     const { era, versions } = target.server.protocol;
     this.#target = target;
     this.#options = options;
-    this.#modernVersions = era === 'Legacy' ? [] : MODERN_VERSIONS.filter((version) => versions.includes(version));
-    this.#legacyVersions = era === 'Modern' ? [] : LEGACY_VERSIONS.filter((version) => versions.includes(version));
+    this.#modernVersions =
+      era === 'Legacy' ? [] : MODERN_VERSIONS.filter((version) => versions.includes(version));
+    this.#legacyVersions =
+      era === 'Modern' ? [] : LEGACY_VERSIONS.filter((version) => versions.includes(version));
   }
 
   /** At once when the verdict is known. Rejects with the reason when there is none. */
@@ -69,7 +74,10 @@ export class SideNegotiator {
   #renew(agentEra: Era, verdict: Verdict): void {
     verdict.renewAtMs = this.#target.clock.monotonicMs() + RENEWAL_RETRY_MS;
     this.#negotiateOnce(agentEra).catch((error: unknown) => {
-      this.#target.log.debug({ err: error, alias: this.#target.server.alias }, 'protocol not negotiated again; the old verdict stays');
+      this.#target.log.debug(
+        { err: error, alias: this.#target.server.alias },
+        'protocol not negotiated again; the old verdict stays',
+      );
     });
   }
 
@@ -125,11 +133,17 @@ export class SideNegotiator {
       case 'refused':
         throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', { logDetail: verdict.detail });
       case 'not-modern':
-        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', { logDetail: `asked for ${this.#modernVersions.join(', ')}; ${verdict.detail}` });
+        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', {
+          logDetail: `asked for ${this.#modernVersions.join(', ')}; ${verdict.detail}`,
+        });
       case 'no-version':
-        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', { logDetail: `asked for ${this.#modernVersions.join(', ')}, the server supports ${verdict.supported}` });
+        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', {
+          logDetail: `asked for ${this.#modernVersions.join(', ')}, the server supports ${verdict.supported}`,
+        });
       case 'retry':
-        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', { logDetail: `the server refuses every version that it offers, ${verdict.version} last` });
+        throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', {
+          logDetail: `the server refuses every version that it offers, ${verdict.version} last`,
+        });
       default:
         return verdict satisfies never;
     }
@@ -137,8 +151,14 @@ export class SideNegotiator {
 
   async #handshake(): Promise<Side> {
     const [protocolVersion] = this.#legacyVersions;
-    if (protocolVersion === undefined) throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', { logDetail: 'protocol.versions has no version of the configured era' });
-    const session = await openLegacySession(this.#target, { protocolVersion, clientCapabilities: {} });
+    if (protocolVersion === undefined)
+      throw new FairleadError('UPSTREAM_VERSION_UNSUPPORTED', {
+        logDetail: 'protocol.versions has no version of the configured era',
+      });
+    const session = await openLegacySession(this.#target, {
+      protocolVersion,
+      clientCapabilities: {},
+    });
     // Nobody waits for the DELETE of a session that nobody wants.
     if (this.#options.offerSession?.(session) !== true) void session.close();
     return session.side;
@@ -151,7 +171,11 @@ export class SideNegotiator {
     let verdict: DiscoverVerdict = { kind: 'no-version', supported: '[]' };
     while (asked !== undefined) {
       const answer = await this.#askDiscover(asked);
-      if (answer === undefined) return { kind: 'not-modern', detail: 'server/discover was refused without a JSON-RPC answer' };
+      if (answer === undefined)
+        return {
+          kind: 'not-modern',
+          detail: 'server/discover was refused without a JSON-RPC answer',
+        };
       verdict = readDiscover(answer, asked, allowed);
       allowed = allowed.filter((version) => version !== asked);
       asked = verdict.kind === 'retry' ? verdict.version : undefined;

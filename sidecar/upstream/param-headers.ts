@@ -18,7 +18,22 @@ const HEADER_PREFIX = 'Mcp-Param-';
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
 const PRIMITIVE_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 /** Values of these keywords are subschemas, or lists of them. */
-const SCHEMA_KEYWORDS = ['items', 'prefixItems', 'contains', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else'];
+const SCHEMA_KEYWORDS = [
+  'items',
+  'prefixItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'propertyNames',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+];
 /** Values of these keywords map names to subschemas. */
 const MAP_KEYWORDS = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 const MAX_DEPTH = 64;
@@ -27,7 +42,9 @@ const MAX_DEPTH = 64;
 export function scanParamHeaders(inputSchema: unknown): ParamHeaderScan {
   const scan: Scan = { headers: [], seen: new Set() };
   const fault = visit(inputSchema, { path: [], isReachable: true, depth: 0 }, scan);
-  return fault === undefined ? { kind: 'ok', headers: scan.headers } : { kind: 'invalid', reason: fault };
+  return fault === undefined
+    ? { kind: 'ok', headers: scan.headers }
+    : { kind: 'invalid', reason: fault };
 }
 
 interface Scan {
@@ -56,16 +73,21 @@ function visit(node: unknown, at: Position, scan: Scan): string | undefined {
   return undefined;
 }
 
-function* childrenOf(node: Members, at: Position): Generator<{ readonly node: unknown; readonly at: Position }> {
+function* childrenOf(
+  node: Members,
+  at: Position,
+): Generator<{ readonly node: unknown; readonly at: Position }> {
   const depth = at.depth + 1;
   const { properties } = node;
   if (isObject(properties)) {
-    for (const [name, child] of Object.entries(properties)) yield { node: child, at: { path: [...at.path, name], isReachable: at.isReachable, depth } };
+    for (const [name, child] of Object.entries(properties))
+      yield { node: child, at: { path: [...at.path, name], isReachable: at.isReachable, depth } };
   }
   const elsewhere: Position = { path: at.path, isReachable: false, depth };
   for (const keyword of SCHEMA_KEYWORDS) {
     const value = node[keyword];
-    for (const child of Array.isArray(value) ? value : [value]) yield { node: child, at: elsewhere };
+    for (const child of Array.isArray(value) ? value : [value])
+      yield { node: child, at: elsewhere };
   }
   for (const keyword of MAP_KEYWORDS) {
     const map = node[keyword];
@@ -76,7 +98,8 @@ function* childrenOf(node: Members, at: Position): Generator<{ readonly node: un
 function judge(node: Members, { path, isReachable }: Position, scan: Scan): string | undefined {
   const value = node[ANNOTATION];
   const where = `${ANNOTATION} at ${JSON.stringify(path.join('.'))}`;
-  if (!isReachable || path.length === 0) return `${where} is not on a property that is reached through "properties" alone`;
+  if (!isReachable || path.length === 0)
+    return `${where} is not on a property that is reached through "properties" alone`;
   if (typeof value !== 'string' || !TOKEN.test(value)) return `${where} is not a header name`;
   if (!isPrimitiveType(node.type)) return `${where} is not on a string, integer or boolean`;
   const key = value.toLowerCase();
@@ -94,7 +117,11 @@ function isPrimitiveType(type: unknown): boolean {
 }
 
 /** Appends name and value of every header whose argument is present. */
-export function appendParamHeaders(into: string[], headers: readonly ParamHeader[], args: unknown): void {
+export function appendParamHeaders(
+  into: string[],
+  headers: readonly ParamHeader[],
+  args: unknown,
+): void {
   for (const { header, path } of headers) {
     const text = asHeaderText(valueAt(args, path));
     if (text !== undefined) into.push(header, encodeHeaderValue(text));

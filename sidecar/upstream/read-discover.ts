@@ -27,13 +27,20 @@ const MISSING_CAPABILITY = -32021;
 const UNSUPPORTED_VERSION = -32022;
 
 /** Judges the answer to a discover that named `asked`. */
-export function readDiscover(answer: ControlAnswer, asked: ProtocolVersion, allowed: readonly ProtocolVersion[]): DiscoverVerdict {
-  return answer.kind === 'result' ? readResult(answer.result, allowed) : readError(answer, asked, allowed);
+export function readDiscover(
+  answer: ControlAnswer,
+  asked: ProtocolVersion,
+  allowed: readonly ProtocolVersion[],
+): DiscoverVerdict {
+  return answer.kind === 'result'
+    ? readResult(answer.result, allowed)
+    : readError(answer, asked, allowed);
 }
 
 function readResult(result: Members, allowed: readonly ProtocolVersion[]): DiscoverVerdict {
   const supported = stringsOf(result['supportedVersions']);
-  if (supported === undefined) return { kind: 'not-modern', detail: 'the answer to server/discover has no supportedVersions' };
+  if (supported === undefined)
+    return { kind: 'not-modern', detail: 'the answer to server/discover has no supportedVersions' };
   const version = newestModern(allowed, supported);
   if (version === undefined) return withoutCommonVersion(supported);
   const { capabilities } = result;
@@ -50,9 +57,14 @@ function readResult(result: Members, allowed: readonly ProtocolVersion[]): Disco
   };
 }
 
-function readError({ error, status }: Extract<ControlAnswer, { kind: 'error' }>, asked: ProtocolVersion, allowed: readonly ProtocolVersion[]): DiscoverVerdict {
+function readError(
+  { error, status }: Extract<ControlAnswer, { kind: 'error' }>,
+  asked: ProtocolVersion,
+  allowed: readonly ProtocolVersion[],
+): DiscoverVerdict {
   const detail = `server/discover: HTTP ${status}, JSON-RPC error ${error.code}: ${JSON.stringify(error.message.slice(0, 256))}`;
-  if (error.code === HEADER_MISMATCH || error.code === MISSING_CAPABILITY) return { kind: 'refused', detail };
+  if (error.code === HEADER_MISMATCH || error.code === MISSING_CAPABILITY)
+    return { kind: 'refused', detail };
   if (error.code !== UNSUPPORTED_VERSION) return { kind: 'not-modern', detail };
   const supported = stringsOf(isObject(error.data) ? error.data['supported'] : undefined);
   if (supported === undefined) return { kind: 'not-modern', detail };
@@ -66,17 +78,29 @@ function readError({ error, status }: Extract<ControlAnswer, { kind: 'error' }>,
 /** A list of old versions alone is an old server that has learned to answer the new question. */
 function withoutCommonVersion(supported: readonly string[]): DiscoverVerdict {
   const listed = JSON.stringify(supported.slice(0, 8).map((version) => version.slice(0, 32)));
-  const isOld = supported.every((version) => (LEGACY_VERSIONS as readonly string[]).includes(version) || version < OLDEST_MODERN);
-  return isOld ? { kind: 'not-modern', detail: `server/discover lists only ${listed}` } : { kind: 'no-version', supported: listed };
+  const isOld = supported.every(
+    (version) =>
+      (LEGACY_VERSIONS as readonly string[]).includes(version) || version < OLDEST_MODERN,
+  );
+  return isOld
+    ? { kind: 'not-modern', detail: `server/discover lists only ${listed}` }
+    : { kind: 'no-version', supported: listed };
 }
 
 const OLDEST_MODERN: string = MODERN_VERSIONS[MODERN_VERSIONS.length - 1] ?? '';
 
 /** Both lists may be in any order; our own constant is newest first. */
-function newestModern(allowed: readonly ProtocolVersion[], supported: readonly string[]): ProtocolVersion | undefined {
-  return MODERN_VERSIONS.find((version) => allowed.includes(version) && supported.includes(version));
+function newestModern(
+  allowed: readonly ProtocolVersion[],
+  supported: readonly string[],
+): ProtocolVersion | undefined {
+  return MODERN_VERSIONS.find(
+    (version) => allowed.includes(version) && supported.includes(version),
+  );
 }
 
 function stringsOf(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value : undefined;
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string')
+    ? value
+    : undefined;
 }

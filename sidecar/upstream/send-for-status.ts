@@ -3,8 +3,8 @@
 
 import { classifyUpstreamError } from '#core/egress/classify-upstream-error.ts';
 import { FairleadError } from '#core/errors.ts';
-import { USER_AGENT } from '#core/version.ts';
 
+import { requestOptions } from './request-options.ts';
 import type { UpstreamTarget } from './upstream-types.ts';
 
 export interface StatusRequest {
@@ -14,32 +14,31 @@ export interface StatusRequest {
   readonly timeoutMs: number;
 }
 
-const ACCEPT = ['accept', 'application/json, text/event-stream', 'user-agent', USER_AGENT];
 /** More than this is not worth reading for the sake of the socket. */
 const MAX_DUMPED_BYTES = 65_536;
 
 /** The status of the answer; rejects with a FairleadError when there was none in time. */
-export async function sendForStatus(target: UpstreamTarget, request: StatusRequest): Promise<number> {
+export async function sendForStatus(
+  target: UpstreamTarget,
+  request: StatusRequest,
+): Promise<number> {
   const { httpMethod, headers, body, timeoutMs } = request;
   const controller = new AbortController();
   const timer = target.clock.setTimer(timeoutMs, () => controller.abort());
   try {
-    const contentType = body === undefined ? [] : ['content-type', 'application/json'];
-    const answer = await target.pool.request({
-      method: httpMethod,
-      path: target.path,
-      headers: [...ACCEPT, ...contentType, ...headers],
-      body: body ?? null,
-      signal: controller.signal,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-    await answer.body.dump({ limit: MAX_DUMPED_BYTES, signal: controller.signal }).catch(() => undefined);
+    const options = requestOptions(target.path, { method: httpMethod, headers, body });
+    const answer = await target.pool.request({ ...options, signal: controller.signal });
+    await answer.body
+      .dump({ limit: MAX_DUMPED_BYTES, signal: controller.signal })
+      .catch(() => undefined);
     return answer.statusCode;
   } catch (error) {
-    if (controller.signal.aborted) throw new FairleadError('SERVER_UNAVAILABLE', { logDetail: 'no answer in time' });
+    if (controller.signal.aborted)
+      throw new FairleadError('SERVER_UNAVAILABLE', { logDetail: 'no answer in time' });
     const { code, reason } = classifyUpstreamError(error);
-    throw new FairleadError(code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : code, { logDetail: reason });
+    throw new FairleadError(code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : code, {
+      logDetail: reason,
+    });
   } finally {
     timer.cancel();
   }

@@ -9,26 +9,23 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { TimerHandle } from '#core/clock.ts';
 import { classifyUpstreamError } from '#core/egress/classify-upstream-error.ts';
 import type { ErrorCode } from '#core/errors.ts';
-import { USER_AGENT } from '#core/version.ts';
 
-import { classifyStatus, contentKind, parseRetryAfter, readRpcError } from './classify-status.ts';
-import type { RpcErrorFacts } from './classify-status.ts';
+import { BodyBuffer } from './body-buffer.ts';
+import { contentKind } from './classify-status.ts';
+import { describeFailure, judgeErrorAnswer } from './error-answer.ts';
+import { requestOptions } from './request-options.ts';
 import { SseReader } from './sse-reader.ts';
 import type { SseListener } from './sse-reader.ts';
-import type { AnswerSink, InFlightRequest, OutgoingRequest, SentVerdict, UpstreamFailure, UpstreamTarget } from './upstream-types.ts';
+import type {
+  AnswerSink,
+  InFlightRequest,
+  OutgoingRequest,
+  SentVerdict,
+  UpstreamTarget,
+} from './upstream-types.ts';
 
-// No accept-encoding: answers come as identity, so that size caps mean what they say.
-const COMMON_HEADERS: readonly string[] = [
-  'accept',
-  'application/json, text/event-stream',
-  'content-type',
-  'application/json',
-  'user-agent',
-  USER_AGENT,
-];
 /** An error body beyond this explains nothing more. */
 const MAX_ERROR_BODY_BYTES = 65_536;
-const MAX_LOCATION_CHARACTERS = 512;
 
 /** What undici gives to handlers; its other members are not used. */
 interface Controller {
@@ -40,7 +37,11 @@ interface Controller {
 type Phase = 'waiting' | 'json' | 'stream' | 'error' | 'done';
 
 /** The sink is never called before this returns. */
-export function sendRequest(target: UpstreamTarget, request: OutgoingRequest, sink: AnswerSink): InFlightRequest {
+export function sendRequest(
+  target: UpstreamTarget,
+  request: OutgoingRequest,
+  sink: AnswerSink,
+): InFlightRequest {
   const exchange = new UpstreamExchange(target, request, sink);
   exchange.start();
   return exchange;
@@ -54,12 +55,12 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   #controller: Controller | undefined;
   #isDispatching = true;
   #isPaused = false;
+  #isComplete = false;
   #timer: TimerHandle | undefined;
   #deadlineMs: number;
   #status = 0;
   #headers: IncomingHttpHeaders | undefined;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  #body: BodyBuffer | undefined;
   #reader: SseReader | undefined;
 
   constructor(target: UpstreamTarget, request: OutgoingRequest, sink: AnswerSink) {
@@ -72,10 +73,8 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   start(): void {
     const { body, headers, requestTimeoutMs } = this.#request;
     this.#arm(requestTimeoutMs);
-    this.#target.pool.dispatch(
-      { method: 'POST', path: this.#target.path, headers: COMMON_HEADERS.concat(headers), body, headersTimeout: 0, bodyTimeout: 0 },
-      this,
-    );
+    const options = requestOptions(this.#target.path, { method: 'POST', headers, body });
+    this.#target.pool.dispatch(options, this);
     this.#isDispatching = false;
   }
 
@@ -114,18 +113,6 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     else this.#phase = 'error';
   }
 
-  #startBody(headers: IncomingHttpHeaders): void {
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding !== 'identity') {
-      this.#fail('UPSTREAM_PROTOCOL_ERROR', 'unknown', `content-encoding ${JSON.stringify(encoding)} was not asked for`);
-      return;
-    }
-    const kind = contentKind(headers['content-type']);
-    if (kind === 'json') this.#phase = 'json';
-    else if (kind === 'stream') this.#startStream();
-    else this.#fail('UPSTREAM_PROTOCOL_ERROR', 'unknown', `content-type ${JSON.stringify(headers['content-type'] ?? '')} is neither JSON nor an event stream`);
-  }
-
   onResponseData(_controller: Controller, chunk: Buffer): void {
     switch (this.#phase) {
       case 'stream':
@@ -143,6 +130,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   onResponseEnd(): void {
+    this.#isComplete = true;
     switch (this.#phase) {
       case 'stream':
         this.#end();
@@ -161,11 +149,16 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#phase === 'done') {
       // undici catches what a sink throws and reports it here; silence would hide a bug.
-      if (error !== ABORTED) this.#target.log.error({ err: error }, 'an answer could not be handled');
+      if (error !== ABORTED)
+        this.#target.log.error({ err: error }, 'an answer could not be handled');
       return;
     }
     if (this.#isDispatching) {
       queueMicrotask(() => this.onResponseError(null, error));
+      return;
+    }
+    if (this.#phase === 'error') {
+      this.#endError();
       return;
     }
     const { kind, code, reason } = classifyUpstreamError(error, this.#controller !== undefined);
@@ -177,12 +170,31 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   onTooLarge(): void {
-    this.#fail('RESPONSE_TOO_LARGE', 'unknown', `one event is over ${this.#request.maxResponseBytes} bytes`);
+    this.#fail(
+      'RESPONSE_TOO_LARGE',
+      'unknown',
+      `one event is over ${this.#request.maxResponseBytes} bytes`,
+    );
   }
 
   /** Also when the sink has just aborted. */
   #hasEnded(): boolean {
     return this.#phase === 'done';
+  }
+
+  #startBody(headers: IncomingHttpHeaders): void {
+    const encoding = headers['content-encoding'] ?? 'identity';
+    const kind = contentKind(headers['content-type']);
+    if (encoding !== 'identity') {
+      this.#failProtocol(`content-encoding ${JSON.stringify(encoding)} was not asked for`);
+    } else if (kind === 'json') {
+      this.#phase = 'json';
+    } else if (kind === 'stream') {
+      this.#startStream();
+    } else {
+      const type = JSON.stringify(headers['content-type'] ?? '');
+      this.#failProtocol(`content-type ${type} is neither JSON nor an event stream`);
+    }
   }
 
   #startStream(): void {
@@ -193,66 +205,48 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   #collect(chunk: Buffer, maxBytes: number): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes <= maxBytes) {
-      this.#chunks.push(chunk);
-    } else if (this.#phase === 'json') {
-      this.#fail('RESPONSE_TOO_LARGE', 'unknown', `the answer is over ${maxBytes} bytes`);
-    } else {
-      this.#endError();
-    }
-  }
-
-  #body(): Buffer {
-    const [first] = this.#chunks;
-    return first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    this.#body ??= new BodyBuffer();
+    if (this.#body.push(chunk, maxBytes)) return;
+    if (this.#phase === 'error') this.#endError();
+    else this.#fail('RESPONSE_TOO_LARGE', 'unknown', `the answer is over ${maxBytes} bytes`);
   }
 
   #endJson(): void {
-    if (this.#bytes === 0) {
-      this.#fail('UPSTREAM_PROTOCOL_ERROR', 'unknown', 'the JSON body is empty');
+    const body = this.#body;
+    if (body === undefined) {
+      this.#failProtocol('the JSON body is empty');
       return;
     }
-    const body = this.#body();
     this.#end();
-    this.#sink.onJson(this.#status, body);
+    this.#sink.onJson(this.#status, body.whole());
   }
 
+  /** The status speaks also when its body does not end. */
   #endError(): void {
-    const isWhole = this.#bytes <= MAX_ERROR_BODY_BYTES;
-    const body = isWhole ? this.#body() : EMPTY;
-    const kind = contentKind(this.#headers?.['content-type']);
-    const rpcError = kind === 'json' ? parseRpcError(body) : undefined;
-    const text = kind === 'other' ? body.toString('utf8', 0, 1024) : undefined;
-    const verdict = classifyStatus({ status: this.#status, rpcError, text, hadSession: hasSession(this.#request.headers) });
-    if (verdict.kind === 'failure') {
-      this.#fail(verdict.code, verdict.sent, describeStatus(this.#status, rpcError));
+    const body = this.#isComplete ? (this.#body ?? new BodyBuffer()).whole() : undefined;
+    const headers = this.#headers ?? {};
+    const requestHeaders = this.#request.headers;
+    const answer = judgeErrorAnswer({ status: this.#status, headers, body, requestHeaders });
+    if (answer.kind === 'failure') {
+      this.#fail(answer.code, answer.sent, answer.detail);
       return;
     }
     this.#end();
-    this.#sink.onJson(this.#status, body);
+    this.#sink.onJson(this.#status, answer.body);
+  }
+
+  #failProtocol(detail: string): void {
+    this.#fail('UPSTREAM_PROTOCOL_ERROR', 'unknown', detail);
   }
 
   #fail(code: ErrorCode, sent: SentVerdict, detail: string): void {
-    const wasWhole = this.#phase === 'error' && this.#bytes <= MAX_ERROR_BODY_BYTES;
-    const failure = this.#describe(code, sent, detail);
+    const headers = this.#headers;
+    const answer = headers === undefined ? undefined : { status: this.#status, headers };
     this.#end();
     // A socket with an unread rest can't be used again.
-    if (!wasWhole) this.#controller?.abort(ABORTED);
-    this.#sink.onFailure(failure);
-  }
-
-  #describe(code: ErrorCode, sent: SentVerdict, detail: string): UpstreamFailure {
-    const retryAfterMs = parseRetryAfter(this.#headers?.['retry-after'], this.#target.clock.nowMs());
-    const location = code === 'UPSTREAM_REDIRECTED' ? this.#headers?.location?.slice(0, MAX_LOCATION_CHARACTERS) : undefined;
-    return {
-      code,
-      sent,
-      detail: location === undefined ? detail : `${detail} to ${JSON.stringify(location)}`,
-      ...(this.#status === 0 ? {} : { status: this.#status }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(location === undefined ? {} : { location }),
-    };
+    if (!this.#isComplete) this.#controller?.abort(ABORTED);
+    const nowMs = this.#target.clock.nowMs();
+    this.#sink.onFailure(describeFailure({ code, sent, detail, answer, nowMs }));
   }
 
   /** Nothing reaches the sink after this. */
@@ -260,7 +254,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     this.#phase = 'done';
     this.#timer?.cancel();
     this.#reader?.stop();
-    this.#chunks = [];
+    this.#body = undefined;
     // A socket that stays paused would hang its next request.
     if (this.#isPaused) {
       this.#isPaused = false;
@@ -269,7 +263,8 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   #noteLife(): void {
-    if (this.#phase === 'stream') this.#deadlineMs = this.#target.clock.monotonicMs() + this.#request.streamReadTimeoutMs;
+    if (this.#phase === 'stream')
+      this.#deadlineMs = this.#target.clock.monotonicMs() + this.#request.streamReadTimeoutMs;
   }
 
   #arm(ms: number): void {
@@ -281,28 +276,21 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     const leftMs = this.#deadlineMs - this.#target.clock.monotonicMs();
     if (this.#isPaused) this.#arm(this.#request.streamReadTimeoutMs);
     else if (leftMs > 0) this.#arm(leftMs);
-    else if (this.#controller === undefined) this.#fail('SERVER_UNAVAILABLE', 'no', 'no connection within the request timeout');
-    else this.#fail('CALL_TIMED_OUT', 'unknown', this.#phase === 'stream' ? 'the stream fell silent' : 'no answer within the request timeout');
+    else this.#timeOut();
   };
+
+  #timeOut(): void {
+    if (this.#controller === undefined) {
+      this.#fail('SERVER_UNAVAILABLE', 'no', 'no connection within the request timeout');
+    } else if (this.#phase === 'error') {
+      this.#endError();
+    } else {
+      const isSilent = this.#phase === 'stream';
+      const detail = isSilent ? 'the stream fell silent' : 'no answer within the request timeout';
+      this.#fail('CALL_TIMED_OUT', 'unknown', detail);
+    }
+  }
 }
 
 /** Why undici ends an exchange that this module has already ended. */
 const ABORTED = new Error('the exchange was ended');
-const EMPTY = Buffer.alloc(0);
-
-function parseRpcError(body: Buffer): RpcErrorFacts | undefined {
-  try {
-    return readRpcError(JSON.parse(body.toString('utf8')));
-  } catch {
-    return undefined;
-  }
-}
-
-function hasSession(headers: readonly string[]): boolean {
-  for (let index = 0; index < headers.length; index += 2) if (headers[index] === 'mcp-session-id') return true;
-  return false;
-}
-
-function describeStatus(status: number, rpcError: RpcErrorFacts | undefined): string {
-  return rpcError === undefined ? `HTTP ${status}` : `HTTP ${status}, JSON-RPC error ${rpcError.code}: ${JSON.stringify(rpcError.message.slice(0, 256))}`;
-}

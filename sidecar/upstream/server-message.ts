@@ -36,13 +36,21 @@ function kindOf(members: readonly JsonMember[]): ServerMessageKind {
 }
 
 /** The member's value as JSON text; undefined when it is absent. */
-export function rawMember(text: string, members: readonly JsonMember[], key: string): string | undefined {
+export function rawMember(
+  text: string,
+  members: readonly JsonMember[],
+  key: string,
+): string | undefined {
   const member = memberOf(members, key);
   return member === undefined ? undefined : text.slice(member.valueStart, member.end);
 }
 
 /** The member's value when it is a string. */
-export function stringMember(text: string, members: readonly JsonMember[], key: string): string | undefined {
+export function stringMember(
+  text: string,
+  members: readonly JsonMember[],
+  key: string,
+): string | undefined {
   const raw = rawMember(text, members, key);
   if (raw === undefined || !raw.startsWith('"')) return undefined;
   try {

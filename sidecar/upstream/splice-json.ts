@@ -37,7 +37,12 @@ export const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
 export const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo';
 /** What a modern request says about itself in `_meta`. */
-export const ENVELOPE_KEYS: ReadonlySet<string> = new Set([VERSION_KEY, CLIENT_INFO_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY]);
+export const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  VERSION_KEY,
+  CLIENT_INFO_KEY,
+  CAPABILITIES_KEY,
+  LOG_LEVEL_KEY,
+]);
 
 const MESSAGE_KEYS = watchList(['jsonrpc', 'id', 'method', 'params']);
 const PARAMS_KEYS = watchList(['name', 'arguments', '_meta']);
@@ -50,7 +55,10 @@ interface WatchList {
 }
 
 function watchList(keys: readonly string[]): WatchList {
-  return { bits: new Map(keys.map((key, index) => [key, 1 << index])), folded: new Set(keys.map(fold)) };
+  return {
+    bits: new Map(keys.map((key, index) => [key, 1 << index])),
+    folded: new Set(keys.map(fold)),
+  };
 }
 
 /** As Go's encoding/json folds names: by case, with U+017F for s and U+212A for k. */
@@ -65,7 +73,10 @@ export function locateRequest(body: Buffer): RequestSpans {
     return locate(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new FairleadError('INVALID_REQUEST', { logDetail: 'the body could not be scanned', cause: error });
+    throw new FairleadError('INVALID_REQUEST', {
+      logDetail: 'the body could not be scanned',
+      cause: error,
+    });
   }
 }
 
@@ -73,12 +84,24 @@ function locate(text: string): RequestSpans {
   const members = readMembers(text, valueStartOf(text));
   refuseAmbiguous(members, MESSAGE_KEYS);
   const params = valueOf(members, 'params');
-  const paramsMembers = params !== undefined && isObjectAt(text, params.start) ? readMembers(text, params.start) : NO_MEMBERS;
+  const paramsMembers =
+    params !== undefined && isObjectAt(text, params.start)
+      ? readMembers(text, params.start)
+      : NO_MEMBERS;
   refuseAmbiguous(paramsMembers, PARAMS_KEYS);
   const meta = valueOf(paramsMembers, '_meta');
-  const metaMembers = meta !== undefined && isObjectAt(text, meta.start) ? readMembers(text, meta.start) : undefined;
+  const metaMembers =
+    meta !== undefined && isObjectAt(text, meta.start) ? readMembers(text, meta.start) : undefined;
   if (metaMembers !== undefined) refuseAmbiguous(metaMembers, META_KEYS);
-  return { id: valueOf(members, 'id'), method: valueOf(members, 'method'), params, name: valueOf(paramsMembers, 'name'), meta, metaMembers, text };
+  return {
+    id: valueOf(members, 'id'),
+    method: valueOf(members, 'method'),
+    params,
+    name: valueOf(paramsMembers, 'name'),
+    meta,
+    metaMembers,
+    text,
+  };
 }
 
 const NO_MEMBERS: readonly JsonMember[] = [];
@@ -118,7 +141,9 @@ function asText(key: string): string {
 }
 
 function ambiguous(key: string): FairleadError {
-  return new FairleadError('INVALID_REQUEST', { publicDetail: `The key ${JSON.stringify(key.slice(0, 64))} appears twice or in another case.` });
+  return new FairleadError('INVALID_REQUEST', {
+    publicDetail: `The key ${JSON.stringify(key.slice(0, 64))} appears twice or in another case.`,
+  });
 }
 
 /** The body with the edits made; they are in order and do not overlap. */

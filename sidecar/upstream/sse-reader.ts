@@ -28,7 +28,10 @@ export class SseReader {
   #dataBytes = 0;
   #isMessage = true;
   #isFirstLine = true;
+  /** The chunk before ended in CR: an LF that follows belongs to it. */
   #skipsLineFeed = false;
+  #lf = -1;
+  #cr = -1;
   #isStopped = false;
 
   constructor(listener: SseListener, maxEventBytes: number) {
@@ -37,25 +40,34 @@ export class SseReader {
   }
 
   push(chunk: Buffer): void {
-    let at = 0;
-    if (this.#skipsLineFeed && chunk.length > 0) {
-      this.#skipsLineFeed = false;
-      if (chunk[0] === LF) at = 1;
-    }
-    let lf = chunk.indexOf(LF, at);
-    let cr = chunk.indexOf(CR, at);
-    while (!this.#isStopped && (lf !== -1 || cr !== -1)) {
-      const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+    let at = this.#skipsLineFeed && chunk[0] === LF ? 1 : 0;
+    if (chunk.length > 0) this.#skipsLineFeed = false;
+    this.#lf = chunk.indexOf(LF, at);
+    this.#cr = chunk.indexOf(CR, at);
+    for (
+      let end = this.#lineEnd(chunk, at);
+      end !== -1 && !this.#isStopped;
+      end = this.#lineEnd(chunk, at)
+    ) {
       this.#endLine(chunk, at, end);
-      at = end + 1;
-      if (end === cr) {
-        if (at === chunk.length) this.#skipsLineFeed = true;
-        else if (chunk[at] === LF) at += 1;
-      }
-      if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at);
-      if (cr !== -1 && cr < at) cr = chunk.indexOf(CR, at);
+      at = this.#behindTerminator(chunk, end);
     }
     if (!this.#isStopped && at < chunk.length) this.#keep(at === 0 ? chunk : chunk.subarray(at));
+  }
+
+  /** Each terminator is searched for once: a chunk of nothing but one kind costs no more. */
+  #lineEnd(chunk: Buffer, at: number): number {
+    if (this.#lf !== -1 && this.#lf < at) this.#lf = chunk.indexOf(LF, at);
+    if (this.#cr !== -1 && this.#cr < at) this.#cr = chunk.indexOf(CR, at);
+    if (this.#lf === -1) return this.#cr;
+    return this.#cr !== -1 && this.#cr < this.#lf ? this.#cr : this.#lf;
+  }
+
+  #behindTerminator(chunk: Buffer, end: number): number {
+    if (chunk[end] === LF) return end + 1;
+    if (end + 1 < chunk.length) return chunk[end + 1] === LF ? end + 2 : end + 1;
+    this.#skipsLineFeed = true;
+    return end + 1;
   }
 
   /** Reports nothing more, also of the chunk that is being read. */
@@ -91,9 +103,9 @@ export class SseReader {
     }
     if (start === end) {
       this.#dispatch();
-    } else if (isField(line, start, end, DATA)) {
+    } else if (isField(line, start, DATA)) {
       this.#appendData(line, start, end);
-    } else if (isField(line, start, end, EVENT)) {
+    } else if (isField(line, start, EVENT)) {
       const type = fieldValue(line, start + EVENT.length, end);
       this.#isMessage = type === '' || type === 'message';
     } else {
@@ -117,7 +129,8 @@ export class SseReader {
   }
 
   #checkSize(lineBytes: number): boolean {
-    if (this.#pieceBytes + this.#dataBytes + lineBytes <= this.#maxEventBytes + FIELD_OVERHEAD) return true;
+    if (this.#pieceBytes + this.#dataBytes + lineBytes <= this.#maxEventBytes + FIELD_OVERHEAD)
+      return true;
     this.stop();
     this.#listener.onTooLarge();
     return false;
@@ -128,14 +141,16 @@ export class SseReader {
 const FIELD_OVERHEAD = 6;
 
 function startsWith(line: Buffer, at: number, prefix: Buffer): boolean {
-  for (let index = 0; index < prefix.length; index++) if (line[at + index] !== prefix[index]) return false;
+  for (let index = 0; index < prefix.length; index++)
+    if (line[at + index] !== prefix[index]) return false;
   return true;
 }
 
 /** A field name is followed by a colon or by the end of the line. */
-function isField(line: Buffer, start: number, end: number, name: Buffer): boolean {
-  const behind = start + name.length;
-  return behind <= end && startsWith(line, start, name) && (behind === end || line[behind] === COLON);
+function isField(line: Buffer, start: number, name: Buffer): boolean {
+  if (!startsWith(line, start, name)) return false;
+  const next = line[start + name.length];
+  return next === COLON || next === LF || next === CR || next === undefined;
 }
 
 /** What follows the field name at `at`: one space behind the colon is not part of the value. */

@@ -11,5 +11,6 @@ export function appendTraceContext(into: string[], headers: IncomingHttpHeaders)
   const { traceparent, tracestate } = headers;
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return;
   into.push('traceparent', traceparent);
-  if (typeof tracestate === 'string' && TRACESTATE.test(tracestate)) into.push('tracestate', tracestate);
+  if (typeof tracestate === 'string' && TRACESTATE.test(tracestate))
+    into.push('tracestate', tracestate);
 }

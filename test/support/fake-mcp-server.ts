@@ -5,10 +5,28 @@
 
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+
+import { describeCall, echo } from './fake-mcp-call.ts';
+import type { CallContext, FakeCall } from './fake-mcp-call.ts';
+import {
+  eraOf,
+  headerFault,
+  metaOf,
+  play,
+  record,
+  rpcError,
+  sendJson,
+  sseEvent,
+} from './fake-mcp-wire.ts';
+import type { FakeMessage, FakeReply, RecordedRequest } from './fake-mcp-wire.ts';
+
+export type { FakeCall } from './fake-mcp-call.ts';
+export { rpcError, sseEvent } from './fake-mcp-wire.ts';
+export type { FakeMessage, FakeReply, RecordedRequest } from './fake-mcp-wire.ts';
 
 export type FakeEra = 'legacy' | 'modern' | 'both';
 
@@ -39,60 +57,16 @@ export interface FakeMcpServerOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-export interface RecordedRequest {
-  readonly httpMethod: string;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  /** Name, value pairs as they came over the wire. */
-  readonly rawHeaders: readonly string[];
-  /** The body's bytes as text; parse `message` for the JSON. */
-  readonly body: string;
-  readonly message: FakeMessage | undefined;
-  /** The remote port: equal for requests on one connection. */
-  readonly socketPort: number;
-}
-
-export interface FakeMessage {
-  readonly id?: string | number;
-  readonly method?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly result?: unknown;
-  readonly error?: unknown;
-}
-
-export type FakeReply =
-  | { readonly kind: 'reply'; readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
-  /** Chunks are written one by one; `hold` leaves the response open, `reset` kills the socket. */
-  | {
-      readonly kind: 'stream';
-      readonly status?: number;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
-      readonly end?: 'end' | 'reset' | 'hold';
-    }
-  | { readonly kind: 'hang' }
-  | { readonly kind: 'reset' };
-
-export interface FakeCall {
-  readonly id: string | number;
-  readonly name: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly meta: Readonly<Record<string, unknown>>;
-  readonly era: 'legacy' | 'modern';
-  readonly request: RecordedRequest;
-  /** Aborted when the client hung up before the answer, or cancelled the call (legacy). */
-  readonly signal: AbortSignal;
-  /** Opens the event stream, if needed, and sends one message on it. */
-  send(message: object): void;
-  progress(progress: number, total?: number): void;
-}
-
 /** Thrown by `onCall` to answer with a JSON-RPC error. */
 export class FakeRpcError extends Error {
   readonly code: number;
   readonly data: unknown;
   readonly httpStatus: number;
-  constructor(code: number, message: string, more: { readonly data?: unknown; readonly httpStatus?: number } = {}) {
+  constructor(
+    code: number,
+    message: string,
+    more: { readonly data?: unknown; readonly httpStatus?: number } = {},
+  ) {
     super(message);
     this.code = code;
     this.data = more.data;
@@ -103,11 +77,6 @@ export class FakeRpcError extends Error {
 export type Interceptor = (request: RecordedRequest) => FakeReply | undefined;
 
 const META = 'io.modelcontextprotocol/';
-
-/** Frames one message as an SSE event. */
-export function sseEvent(message: object): string {
-  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
-}
 
 export class FakeMcpServer {
   readonly requests: RecordedRequest[] = [];
@@ -131,7 +100,10 @@ export class FakeMcpServer {
     const listener = (request: IncomingMessage, response: ServerResponse): void => {
       this.#receive(request, response).catch((error: unknown) => response.destroy(error as Error));
     };
-    this.#server = options.tls === undefined ? createServer(listener) : createTlsServer({ ...options.tls }, listener);
+    this.#server =
+      options.tls === undefined
+        ? createServer(listener)
+        : createTlsServer({ ...options.tls }, listener);
     this.#server.on('connection', (socket) => {
       this.connectionCount += 1;
       this.openSockets += 1;
@@ -188,7 +160,9 @@ export class FakeMcpServer {
     return this.#waitFor(() => this.requests.find(matches));
   }
 
-  waitForDisconnect(matches: (request: RecordedRequest) => boolean = () => true): Promise<RecordedRequest> {
+  waitForDisconnect(
+    matches: (request: RecordedRequest) => boolean = () => true,
+  ): Promise<RecordedRequest> {
     return this.#waitFor(() => this.disconnected.find(matches));
   }
 
@@ -243,19 +217,30 @@ export class FakeMcpServer {
   async #serve(request: RecordedRequest, response: ServerResponse): Promise<void> {
     if (request.path !== this.path) return sendJson(response, 404, { error: 'no such path' });
     if (request.httpMethod === 'DELETE') return this.#deleteSession(request, response);
-    if (request.httpMethod !== 'POST') return sendJson(response, 405, rpcError(undefined, -32000, 'Method not allowed'));
+    if (request.httpMethod !== 'POST')
+      return sendJson(response, 405, rpcError(undefined, -32000, 'Method not allowed'));
     const message = request.message;
-    if (message === undefined) return sendJson(response, 400, rpcError(undefined, -32700, 'Parse error'));
+    if (message === undefined)
+      return sendJson(response, 400, rpcError(undefined, -32700, 'Parse error'));
     const era = eraOf(message);
     const served = this.#options.era ?? 'both';
-    if (era === 'modern' && served !== 'legacy') return this.#serveModern(request, message, response);
+    if (era === 'modern' && served !== 'legacy')
+      return this.#serveModern(request, message, response);
     if (served !== 'modern') return this.#serveLegacy(request, message, response);
     const supported = this.#modernVersions();
-    return sendJson(response, 400, rpcError(message.id, -32022, 'Unsupported protocol version', { supported, requested: message.params?.['protocolVersion'] }));
+    return sendJson(
+      response,
+      400,
+      rpcError(message.id, -32022, {
+        message: 'Unsupported protocol version',
+        data: { supported, requested: message.params?.['protocolVersion'] },
+      }),
+    );
   }
 
   #deleteSession(request: RecordedRequest, response: ServerResponse): void {
-    if (this.#options.era === 'modern') return sendJson(response, 405, rpcError(undefined, -32000, 'Method not allowed'));
+    if (this.#options.era === 'modern')
+      return sendJson(response, 405, rpcError(undefined, -32000, 'Method not allowed'));
     const known = this.sessions.delete(String(request.headers['mcp-session-id']));
     response.writeHead(known ? 200 : 404).end();
   }
@@ -264,24 +249,56 @@ export class FakeMcpServer {
     return this.#options.modernVersions ?? ['2026-07-28'];
   }
 
-  async #serveModern(request: RecordedRequest, message: FakeMessage, response: ServerResponse): Promise<void> {
+  async #serveModern(
+    request: RecordedRequest,
+    message: FakeMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const meta = metaOf(message);
     const version = meta[`${META}protocolVersion`];
     const fault = headerFault(request, message, version);
     if (fault !== undefined) return sendJson(response, 400, rpcError(message.id, -32020, fault));
     const supported = this.#modernVersions();
     if (!supported.includes(String(version))) {
-      return sendJson(response, 400, rpcError(message.id, -32022, 'Unsupported protocol version', { supported, requested: version }));
+      return sendJson(
+        response,
+        400,
+        rpcError(message.id, -32022, {
+          message: 'Unsupported protocol version',
+          data: { supported, requested: version },
+        }),
+      );
     }
-    if (meta[`${META}clientCapabilities`] === undefined) return sendJson(response, 400, rpcError(message.id, -32602, 'Missing clientCapabilities'));
+    if (meta[`${META}clientCapabilities`] === undefined)
+      return sendJson(response, 400, rpcError(message.id, -32602, 'Missing clientCapabilities'));
     const complete = { resultType: 'complete', _meta: { [`${META}serverInfo`]: this.serverInfo } };
     switch (message.method) {
       case 'server/discover': {
         const capabilities = this.#options.capabilities ?? { tools: {} };
-        return this.#result(message, { ...complete, supportedVersions: supported, capabilities, ttlMs: 60_000, cacheScope: 'public' }, response);
+        return this.#result(
+          message,
+          {
+            ...complete,
+            supportedVersions: supported,
+            capabilities,
+            ttlMs: 60_000,
+            cacheScope: 'public',
+          },
+          response,
+        );
       }
       case 'tools/list':
-        return this.#result(message, { ...complete, ttlMs: 60_000, cacheScope: 'private', ...this.#page(message), ...this.#options.listExtras }, response);
+        return this.#result(
+          message,
+          {
+            ...complete,
+            ttlMs: 60_000,
+            cacheScope: 'private',
+            ...this.#page(message),
+            ...this.#options.listExtras,
+          },
+          response,
+        );
       case 'tools/call':
         return this.#call({ request, message, era: 'modern', envelope: complete }, response);
       default:
@@ -289,14 +306,25 @@ export class FakeMcpServer {
     }
   }
 
-  async #serveLegacy(request: RecordedRequest, message: FakeMessage, response: ServerResponse): Promise<void> {
+  async #serveLegacy(
+    request: RecordedRequest,
+    message: FakeMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     if (message.method === 'initialize') return this.#initialize(message, response);
     const session = request.headers['mcp-session-id'];
     if (this.#options.sessions !== false) {
-      if (session === undefined) return sendJson(response, 400, rpcError(undefined, -32000, 'Bad Request: Mcp-Session-Id header is required'));
-      if (!this.sessions.has(String(session))) return sendJson(response, 404, rpcError(undefined, -32001, 'Session not found'));
+      if (session === undefined)
+        return sendJson(
+          response,
+          400,
+          rpcError(undefined, -32000, 'Bad Request: Mcp-Session-Id header is required'),
+        );
+      if (!this.sessions.has(String(session)))
+        return sendJson(response, 404, rpcError(undefined, -32001, 'Session not found'));
     }
-    if (message.id === undefined || message.method === undefined) return this.#notified(message, response);
+    if (message.id === undefined || message.method === undefined)
+      return this.#notified(message, response);
     switch (message.method) {
       case 'ping':
         return this.#result(message, {}, response);
@@ -323,22 +351,22 @@ export class FakeMcpServer {
   }
 
   #notified(message: FakeMessage, response: ServerResponse): void {
-    if (message.method === 'notifications/cancelled') this.#calls.get(JSON.stringify(message.params?.['requestId']))?.abort();
+    if (message.method === 'notifications/cancelled')
+      this.#calls.get(JSON.stringify(message.params?.['requestId']))?.abort();
     response.writeHead(202).end();
   }
 
   #page(message: FakeMessage): object {
     const size = this.#options.pageSize ?? Number.POSITIVE_INFINITY;
     const start = Number(message.params?.['cursor'] ?? 0);
-    const tools = this.tools.slice(start, start + size).map((tool) => ({ inputSchema: { type: 'object' }, ...tool }));
+    const tools = this.tools
+      .slice(start, start + size)
+      .map((tool) => ({ inputSchema: { type: 'object' }, ...tool }));
     const next = start + size;
     return next < this.tools.length ? { tools, nextCursor: String(next) } : { tools };
   }
 
-  async #call(
-    context: { readonly request: RecordedRequest; readonly message: FakeMessage; readonly era: 'legacy' | 'modern'; readonly envelope: object },
-    response: ServerResponse,
-  ): Promise<void> {
+  async #call(context: CallContext, response: ServerResponse): Promise<void> {
     const { message } = context;
     const id = message.id ?? 'none';
     const controller = new AbortController();
@@ -346,32 +374,24 @@ export class FakeMcpServer {
     response.on('close', () => {
       if (!response.writableFinished) controller.abort();
     });
-    const meta = metaOf(message);
-    const send = (event: object): void => {
-      if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-      response.write(sseEvent(event));
-    };
-    const progress = (value: number, total?: number): void => {
-      const params = { progressToken: meta['progressToken'], progress: value, ...(total === undefined ? {} : { total }) };
-      send({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    };
-    const call: FakeCall = {
-      id,
-      name: String(message.params?.['name']),
-      arguments: (message.params?.['arguments'] ?? {}) as Record<string, unknown>,
-      meta,
-      era: context.era,
-      request: context.request,
-      signal: controller.signal,
-      send,
-      progress,
-    };
+    const call = describeCall(context, response, controller.signal);
     try {
       const result = await (this.#options.onCall ?? echo)(call);
-      this.#answer({ jsonrpc: '2.0', id, result: { ...context.envelope, ...(result as object) } }, response);
+      this.#answer(
+        { jsonrpc: '2.0', id, result: { ...context.envelope, ...(result as object) } },
+        response,
+      );
     } catch (error) {
       if (!(error instanceof FakeRpcError)) throw error;
-      this.#answer(rpcError(id, error.code, error.message, error.data), response, error.httpStatus);
+      this.#answer(
+        rpcError(
+          id,
+          error.code,
+          error.data === undefined ? error.message : { message: error.message, data: error.data },
+        ),
+        response,
+        error.httpStatus,
+      );
     } finally {
       this.#calls.delete(JSON.stringify(id));
     }
@@ -392,90 +412,4 @@ export class FakeMcpServer {
       sendJson(response, status, body);
     }
   }
-}
-
-function echo(call: FakeCall): object {
-  return { content: [{ type: 'text', text: JSON.stringify(call.arguments) }] };
-}
-
-async function record(request: IncomingMessage): Promise<RecordedRequest> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks).toString('utf8');
-  let message: FakeMessage | undefined;
-  try {
-    message = JSON.parse(body) as FakeMessage;
-  } catch {
-    message = undefined;
-  }
-  return {
-    httpMethod: request.method ?? '',
-    path: request.url ?? '',
-    headers: request.headers,
-    rawHeaders: request.rawHeaders,
-    body,
-    message,
-    socketPort: request.socket.remotePort ?? 0,
-  };
-}
-
-function metaOf(message: FakeMessage): Readonly<Record<string, unknown>> {
-  return (message.params?.['_meta'] ?? {}) as Readonly<Record<string, unknown>>;
-}
-
-function eraOf(message: FakeMessage): 'legacy' | 'modern' {
-  return `${META}protocolVersion` in metaOf(message) ? 'modern' : 'legacy';
-}
-
-/** The required mirrored headers of 2026-07-28; undefined when they equal the body. */
-function headerFault(request: RecordedRequest, message: FakeMessage, version: unknown): string | undefined {
-  const { headers } = request;
-  if (headers['mcp-protocol-version'] !== version) return 'MCP-Protocol-Version does not match the body';
-  if (headers['mcp-method'] !== message.method) return 'Mcp-Method does not match the body';
-  if (message.method !== 'tools/call') return undefined;
-  const encoded = String(headers['mcp-name'] ?? '');
-  const payload = /^=\?base64\?(.*)\?=$/.exec(encoded)?.[1];
-  const name = payload === undefined ? encoded : Buffer.from(payload, 'base64').toString('utf8');
-  return name === message.params?.['name'] ? undefined : 'Mcp-Name does not match the body';
-}
-
-export function rpcError(id: string | number | undefined, code: number, message: string, data?: unknown): object {
-  return { jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } };
-}
-
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-
-async function play(reply: FakeReply, response: ServerResponse): Promise<void> {
-  switch (reply.kind) {
-    case 'hang':
-      return;
-    case 'reset':
-      response.socket?.resetAndDestroy();
-      return;
-    case 'reply': {
-      const isText = reply.body === undefined || typeof reply.body === 'string' || reply.body instanceof Uint8Array;
-      const type: Record<string, string> = isText ? {} : { 'content-type': 'application/json' };
-      response.writeHead(reply.status ?? 200, { ...type, ...reply.headers });
-      response.end(isText ? reply.body : JSON.stringify(reply.body));
-      return;
-    }
-    case 'stream':
-      return playStream(reply, response);
-    default:
-      reply satisfies never;
-  }
-}
-
-async function playStream(reply: Extract<FakeReply, { kind: 'stream' }>, response: ServerResponse): Promise<void> {
-  response.writeHead(reply.status ?? 200, { 'content-type': 'text/event-stream', ...reply.headers });
-  response.flushHeaders();
-  for await (const chunk of reply.chunks) {
-    // Each chunk reaches the kernel before the next one is asked for, and a hang-up is seen between them.
-    await new Promise<void>((resolve) => response.write(chunk, () => setImmediate(resolve)));
-    if (response.destroyed || response.socket === null || response.socket.destroyed) return;
-  }
-  if (reply.end === 'reset') response.socket?.destroy();
-  else if (reply.end !== 'hold') response.end();
 }

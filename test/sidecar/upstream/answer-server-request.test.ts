@@ -77,11 +77,24 @@ test('a cancelled call is cancelled under the id that was sent, and the tool see
   await using target = targetFor(server.url);
   const session = await openLegacySession(target, OPTIONS);
   const body = '{"jsonrpc":"2.0","id":"f-1","method":"tools/call","params":{"name":"echo"}}';
-  const inFlight = sendRequest(target, { body, headers: session.headers, requestTimeoutMs: 30_000, streamReadTimeoutMs: 30_000, maxResponseBytes: 10_000 }, new RecordingSink());
+  const inFlight = sendRequest(
+    target,
+    {
+      body,
+      headers: session.headers,
+      requestTimeoutMs: 30_000,
+      streamReadTimeoutMs: 30_000,
+      maxResponseBytes: 10_000,
+    },
+    new RecordingSink(),
+  );
   await server.waitForRequest((request) => request.message?.id === 'f-1');
   await cancelLegacy(target, session, 'f-1');
   await cancelled;
-  assert.equal(server.received('notifications/cancelled')[0]?.headers['mcp-session-id'], session.id);
+  assert.equal(
+    server.received('notifications/cancelled')[0]?.headers['mcp-session-id'],
+    session.id,
+  );
   inFlight.abort();
 });
 

@@ -3,9 +3,15 @@ import { test } from 'node:test';
 
 import { presentTool, wrapsOutput } from '#sidecar/upstream/bridge-tools.ts';
 
-const plain = { name: 'a', inputSchema: { type: 'object' }, outputSchema: { type: 'object' }, execution: { taskSupport: 'optional' }, vendor: { x: 1 } };
+const plain = {
+  name: 'a',
+  inputSchema: { type: 'object' },
+  outputSchema: { type: 'object' },
+  execution: { taskSupport: 'optional' },
+  vendor: { x: 1 },
+};
 
-test('within one era a definition is the server\'s own object', () => {
+test("within one era a definition is the server's own object", () => {
   assert.equal(presentTool(plain, 'legacy', 'legacy'), plain);
   assert.equal(presentTool(plain, 'modern', 'modern'), plain);
 });
@@ -27,7 +33,14 @@ test('towards a legacy agent another output schema is wrapped, and its pointers 
     items: { $ref: '#/$defs/item' },
     default: { $ref: '#/kept' },
     $defs: {
-      item: { properties: { $ref: { type: 'string' }, next: { $ref: '#' }, other: { $ref: 'https://example.com/#/a' }, default: { $dynamicRef: '#/$defs/item' } } },
+      item: {
+        properties: {
+          $ref: { type: 'string' },
+          next: { $ref: '#' },
+          other: { $ref: 'https://example.com/#/a' },
+          default: { $dynamicRef: '#/$defs/item' },
+        },
+      },
       own: { $id: 'https://example.com/own', $ref: '#/here' },
       anchor: { $id: '#anchor', $ref: '#/$defs/item' },
     },

@@ -28,17 +28,35 @@ async function codeOf(opening: Promise<unknown>): Promise<FairleadError> {
 
 for (const answers of ['json', 'sse'] as const) {
   test(`a session is opened with initialize and initialized, answered as ${answers}`, async () => {
-    await using server = await FakeMcpServer.start({ era: 'legacy', answers, capabilities: { tools: { x: 1 } } });
+    await using server = await FakeMcpServer.start({
+      era: 'legacy',
+      answers,
+      capabilities: { tools: { x: 1 } },
+    });
     await using target = targetFor(server.url);
     const session = await open(target);
     const [initialize, initialized] = server.requests;
-    assert.deepEqual(initialize?.message?.params, { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT_INFO });
+    assert.deepEqual(initialize?.message?.params, {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: CLIENT_INFO,
+    });
     assert.equal(initialize?.headers['mcp-session-id'], undefined);
     assert.equal(initialized?.body, '{"jsonrpc":"2.0","method":"notifications/initialized"}');
     assert.equal(initialized?.headers['mcp-session-id'], session.id);
     assert.equal(initialized?.headers['mcp-protocol-version'], '2025-11-25');
-    assert.deepEqual(session.side, { era: 'legacy', protocolVersion: '2025-11-25', capabilities: { tools: { x: 1 } }, serverInfo: server.serverInfo });
-    assert.deepEqual(session.headers, ['mcp-session-id', session.id, 'mcp-protocol-version', '2025-11-25']);
+    assert.deepEqual(session.side, {
+      era: 'legacy',
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: { x: 1 } },
+      serverInfo: server.serverInfo,
+    });
+    assert.deepEqual(session.headers, [
+      'mcp-session-id',
+      session.id,
+      'mcp-protocol-version',
+      '2025-11-25',
+    ]);
   });
 }
 
@@ -78,16 +96,36 @@ test('a version that is spoken but not allowed for this server fails (R62)', asy
 });
 
 const initializeReplies: readonly (readonly [what: string, reply: FakeReply, code: ErrorCode])[] = [
-  ['a JSON-RPC error', { kind: 'reply', status: 400, body: rpcError(undefined, -32022, 'Unsupported protocol version') }, 'UPSTREAM_REFUSED'],
+  [
+    'a JSON-RPC error',
+    {
+      kind: 'reply',
+      status: 400,
+      body: rpcError(undefined, -32022, 'Unsupported protocol version'),
+    },
+    'UPSTREAM_REFUSED',
+  ],
   ['401', { kind: 'reply', status: 401 }, 'UPSTREAM_UNAUTHORIZED'],
   ['403', { kind: 'reply', status: 403 }, 'UPSTREAM_UNAUTHORIZED'],
-  ['404 as HTML', { kind: 'reply', status: 404, headers: { 'content-type': 'text/html' }, body: 'x' }, 'UPSTREAM_REFUSED'],
+  [
+    '404 as HTML',
+    { kind: 'reply', status: 404, headers: { 'content-type': 'text/html' }, body: 'x' },
+    'UPSTREAM_REFUSED',
+  ],
   ['503', { kind: 'reply', status: 503 }, 'SERVER_UNAVAILABLE'],
   ['429', { kind: 'reply', status: 429 }, 'SERVER_BUSY'],
   ['307', { kind: 'reply', status: 307, headers: { location: '/mcp/' } }, 'UPSTREAM_REDIRECTED'],
-  ['a result that is no object', { kind: 'reply', body: { jsonrpc: '2.0', id: null, result: [] } }, 'UPSTREAM_PROTOCOL_ERROR'],
+  [
+    'a result that is no object',
+    { kind: 'reply', body: { jsonrpc: '2.0', id: null, result: [] } },
+    'UPSTREAM_PROTOCOL_ERROR',
+  ],
   ['a reset', { kind: 'reset' }, 'SERVER_UNAVAILABLE'],
-  ['a stream that ends without an answer', { kind: 'stream', chunks: [': x\n\n'] }, 'SERVER_UNAVAILABLE'],
+  [
+    'a stream that ends without an answer',
+    { kind: 'stream', chunks: [': x\n\n'] },
+    'SERVER_UNAVAILABLE',
+  ],
 ];
 
 for (const [what, reply, code] of initializeReplies) {
@@ -103,7 +141,11 @@ test('a session id with characters that no header may have is refused', async ()
   await using server = await FakeMcpServer.start({ era: 'legacy' });
   server.intercept(({ message }) => {
     if (message?.method !== 'initialize') return undefined;
-    const body = { jsonrpc: '2.0', id: message.id, result: { protocolVersion: '2025-11-25', capabilities: {} } };
+    const body = {
+      jsonrpc: '2.0',
+      id: message.id,
+      result: { protocolVersion: '2025-11-25', capabilities: {} },
+    };
     return { kind: 'reply', headers: { 'mcp-session-id': 'a b' }, body };
   });
   await using target = targetFor(server.url);
@@ -142,7 +184,8 @@ for (const [what, reply] of deletes) {
     await using server = await FakeMcpServer.start({ era: 'legacy' });
     await using target = targetFor(server.url);
     const session = await open(target);
-    if (reply !== undefined) server.intercept((request) => (request.httpMethod === 'DELETE' ? reply : undefined));
+    if (reply !== undefined)
+      server.intercept((request) => (request.httpMethod === 'DELETE' ? reply : undefined));
     await Promise.all([session.close(), session.close()]);
     const deleted = server.requests.filter((request) => request.httpMethod === 'DELETE');
     assert.equal(deleted.length, 1);

@@ -29,10 +29,22 @@ async function errorOf(side: unknown): Promise<FairleadError> {
   return assert.fail('there is a verdict');
 }
 
-const matrix: readonly (readonly [config: ConfigEra, agent: Era, server: FakeEra, outcome: Era | ErrorCode, methods: readonly string[]])[] = [
+const matrix: readonly (readonly [
+  config: ConfigEra,
+  agent: Era,
+  server: FakeEra,
+  outcome: Era | ErrorCode,
+  methods: readonly string[],
+])[] = [
   ['Auto', 'modern', 'both', 'modern', ['server/discover']],
   ['Auto', 'modern', 'modern', 'modern', ['server/discover']],
-  ['Auto', 'modern', 'legacy', 'legacy', ['server/discover', 'initialize', 'notifications/initialized']],
+  [
+    'Auto',
+    'modern',
+    'legacy',
+    'legacy',
+    ['server/discover', 'initialize', 'notifications/initialized'],
+  ],
   ['Auto', 'legacy', 'both', 'legacy', ['initialize', 'notifications/initialized']],
   ['Auto', 'legacy', 'legacy', 'legacy', ['initialize', 'notifications/initialized']],
   ['Auto', 'legacy', 'modern', 'modern', ['initialize', 'server/discover']],
@@ -46,7 +58,9 @@ for (const [config, agent, server, outcome, methods] of matrix) {
   test(`era ${config}, a ${agent} agent, a server of the era "${server}": ${outcome} by ${methods.join(', ')} (R60)`, async () => {
     await using fake = await FakeMcpServer.start({ era: server });
     await using target = targetFor(fake.url, { protocol: { era: config } });
-    const side = Promise.resolve(new SideNegotiator(target, { offerSession: () => true }).sideFor(agent));
+    const side = Promise.resolve(
+      new SideNegotiator(target, { offerSession: () => true }).sideFor(agent),
+    );
     if (outcome === 'modern' || outcome === 'legacy') assert.equal((await side).era, outcome);
     else assert.equal((await errorOf(side)).code, outcome);
     assert.deepEqual(
@@ -57,7 +71,10 @@ for (const [config, agent, server, outcome, methods] of matrix) {
 }
 
 test('the discover request is a modern request of ours, without capabilities (R15) (R51) (R56) (R61)', async () => {
-  await using fake = await FakeMcpServer.start({ era: 'modern', capabilities: { tools: { a: 1 } } });
+  await using fake = await FakeMcpServer.start({
+    era: 'modern',
+    capabilities: { tools: { a: 1 } },
+  });
   await using target = targetFor(fake.url);
   const side = await new SideNegotiator(target).sideFor('modern');
   const [request] = fake.requests;
@@ -70,7 +87,12 @@ test('the discover request is a modern request of ours, without capabilities (R1
       'io.modelcontextprotocol/clientCapabilities': {},
     },
   });
-  assert.deepEqual(side, { era: 'modern', protocolVersion: '2026-07-28', capabilities: { tools: { a: 1 } }, serverInfo: fake.serverInfo });
+  assert.deepEqual(side, {
+    era: 'modern',
+    protocolVersion: '2026-07-28',
+    capabilities: { tools: { a: 1 } },
+    serverInfo: fake.serverInfo,
+  });
 });
 
 test('a known verdict is there at once, and asks nothing', async () => {
@@ -86,12 +108,16 @@ test('many callers at once make one negotiation', async () => {
   await using fake = await FakeMcpServer.start();
   await using target = targetFor(fake.url);
   const negotiator = new SideNegotiator(target, { offerSession: () => true });
-  await Promise.all([1, 2, 3, 4].flatMap(() => [negotiator.sideFor('modern'), negotiator.sideFor('legacy')]));
+  const askers = [1, 2, 3, 4].flatMap(() => [
+    negotiator.sideFor('modern'),
+    negotiator.sideFor('legacy'),
+  ]);
+  await Promise.all(askers.map((side) => Promise.resolve(side)));
   assert.equal(fake.received('server/discover').length, 1);
   assert.equal(fake.received('initialize').length, 1);
 });
 
-test('when the agent\'s era is missing, agents of the other era need no negotiation of their own', async () => {
+test("when the agent's era is missing, agents of the other era need no negotiation of their own", async () => {
   await using fake = await FakeMcpServer.start({ era: 'legacy' });
   await using target = targetFor(fake.url);
   const negotiator = new SideNegotiator(target, { offerSession: () => true });
@@ -103,7 +129,9 @@ test('the session of the handshake is offered, and ended when nobody wants it', 
   await using fake = await FakeMcpServer.start({ era: 'legacy' });
   await using target = targetFor(fake.url);
   const offered: UpstreamSession[] = [];
-  await new SideNegotiator(target, { offerSession: (session) => offered.push(session) > 0 }).sideFor('legacy');
+  await new SideNegotiator(target, {
+    offerSession: (session) => offered.push(session) > 0,
+  }).sideFor('legacy');
   assert.deepEqual(
     offered.map((session) => session.id),
     [...fake.sessions],
@@ -115,21 +143,62 @@ test('the session of the handshake is offered, and ended when nobody wants it', 
 
 /** What servers of the old era answer to a method that they do not know. */
 const oldAnswers: readonly (readonly [what: string, reply: FakeReply])[] = [
-  ['400 -32000 not initialized', { kind: 'reply', status: 400, body: rpcError(undefined, -32000, 'Bad Request: Server not initialized') }],
-  ['400 -32000 unsupported version', { kind: 'reply', status: 400, body: rpcError(undefined, -32000, 'Bad Request: Unsupported protocol version: 2026-07-28') }],
-  ['400 -32600 with a null id', { kind: 'reply', status: 400, body: rpcError(undefined, -32600, 'Invalid Request') }],
+  [
+    '400 -32000 not initialized',
+    {
+      kind: 'reply',
+      status: 400,
+      body: rpcError(undefined, -32000, 'Bad Request: Server not initialized'),
+    },
+  ],
+  [
+    '400 -32000 unsupported version',
+    {
+      kind: 'reply',
+      status: 400,
+      body: rpcError(undefined, -32000, 'Bad Request: Unsupported protocol version: 2026-07-28'),
+    },
+  ],
+  [
+    '400 -32600 with a null id',
+    { kind: 'reply', status: 400, body: rpcError(undefined, -32600, 'Invalid Request') },
+  ],
   ['200 -32601', { kind: 'reply', body: rpcError(undefined, -32601, 'Method not found') }],
-  ['404 -32601', { kind: 'reply', status: 404, body: rpcError(undefined, -32601, 'Method not found') }],
-  ['400 in plain text', { kind: 'reply', status: 400, headers: { 'content-type': 'text/plain' }, body: 'Unsupported protocol version' }],
+  [
+    '404 -32601',
+    { kind: 'reply', status: 404, body: rpcError(undefined, -32601, 'Method not found') },
+  ],
+  [
+    '400 in plain text',
+    {
+      kind: 'reply',
+      status: 400,
+      headers: { 'content-type': 'text/plain' },
+      body: 'Unsupported protocol version',
+    },
+  ],
   ['400 without a body', { kind: 'reply', status: 400 }],
-  ['404 as HTML', { kind: 'reply', status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' }],
+  [
+    '404 as HTML',
+    { kind: 'reply', status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' },
+  ],
   ['405', { kind: 'reply', status: 405 }],
   ['406', { kind: 'reply', status: 406 }],
   ['422 of a web framework', { kind: 'reply', status: 422, body: { detail: [] } }],
   ['202', { kind: 'reply', status: 202 }],
   ['200 as HTML', { kind: 'reply', headers: { 'content-type': 'text/html' }, body: '<html>' }],
   ['200 with an empty result', { kind: 'reply', body: { jsonrpc: '2.0', id: null, result: {} } }],
-  ['a list of old versions', { kind: 'reply', status: 400, body: rpcError(undefined, -32022, 'Unsupported protocol version', { supported: ['2025-11-25'] }) }],
+  [
+    'a list of old versions',
+    {
+      kind: 'reply',
+      status: 400,
+      body: rpcError(undefined, -32022, {
+        message: 'Unsupported protocol version',
+        data: { supported: ['2025-11-25'] },
+      }),
+    },
+  ],
 ];
 
 for (const [what, reply] of oldAnswers) {
@@ -145,9 +214,17 @@ for (const [what, reply] of oldAnswers) {
 const outages: readonly (readonly [what: string, reply: FakeReply, code: ErrorCode])[] = [
   ['401', { kind: 'reply', status: 401 }, 'UPSTREAM_UNAUTHORIZED'],
   ['403', { kind: 'reply', status: 403 }, 'UPSTREAM_UNAUTHORIZED'],
-  ['503', { kind: 'reply', status: 503, headers: { 'content-type': 'text/html' }, body: 'x' }, 'SERVER_UNAVAILABLE'],
+  [
+    '503',
+    { kind: 'reply', status: 503, headers: { 'content-type': 'text/html' }, body: 'x' },
+    'SERVER_UNAVAILABLE',
+  ],
   ['429', { kind: 'reply', status: 429 }, 'SERVER_BUSY'],
-  ['a redirect', { kind: 'reply', status: 308, headers: { location: 'https://login.example.com/' } }, 'UPSTREAM_REDIRECTED'],
+  [
+    'a redirect',
+    { kind: 'reply', status: 308, headers: { location: 'https://login.example.com/' } },
+    'UPSTREAM_REDIRECTED',
+  ],
   ['a reset', { kind: 'reset' }, 'SERVER_UNAVAILABLE'],
 ];
 
@@ -189,9 +266,16 @@ test('a modern server without a common version is not taken for an old one, and 
 
 test('a modern server that refuses server/discover by a modern error is not taken for an old one', async () => {
   await using fake = await FakeMcpServer.start();
-  fake.replyTo('server/discover', { kind: 'reply', status: 400, body: rpcError(undefined, -32020, 'Header mismatch') });
+  fake.replyTo('server/discover', {
+    kind: 'reply',
+    status: 400,
+    body: rpcError(undefined, -32020, 'Header mismatch'),
+  });
   await using target = targetFor(fake.url);
-  assert.equal((await errorOf(new SideNegotiator(target).sideFor('modern'))).code, 'UPSTREAM_PROTOCOL_ERROR');
+  assert.equal(
+    (await errorOf(new SideNegotiator(target).sideFor('modern'))).code,
+    'UPSTREAM_PROTOCOL_ERROR',
+  );
   assert.equal(fake.received('initialize').length, 0);
 });
 
@@ -206,7 +290,10 @@ test('a version of the other era in the answer to initialize is a failure, not a
 test('only allowed versions are offered: without a modern one no discover is sent, without a legacy one no initialize', async () => {
   await using fake = await FakeMcpServer.start();
   await using old = targetFor(fake.url, { protocol: { versions: ['2025-06-18'] } });
-  assert.equal((await new SideNegotiator(old, { offerSession: () => true }).sideFor('modern')).protocolVersion, '2025-06-18');
+  assert.equal(
+    (await new SideNegotiator(old, { offerSession: () => true }).sideFor('modern')).protocolVersion,
+    '2025-06-18',
+  );
   await using recent = targetFor(fake.url, { protocol: { versions: ['2026-07-28'] } });
   assert.equal((await new SideNegotiator(recent).sideFor('legacy')).protocolVersion, '2026-07-28');
   assert.deepEqual(
@@ -217,12 +304,17 @@ test('only allowed versions are offered: without a modern one no discover is sen
 
 test('versions that contradict the configured era are a failure without a request', async () => {
   await using fake = await FakeMcpServer.start();
-  await using target = targetFor(fake.url, { protocol: { era: 'Legacy', versions: ['2026-07-28'] } });
-  assert.equal((await errorOf(new SideNegotiator(target).sideFor('modern'))).code, 'UPSTREAM_VERSION_UNSUPPORTED');
+  await using target = targetFor(fake.url, {
+    protocol: { era: 'Legacy', versions: ['2026-07-28'] },
+  });
+  assert.equal(
+    (await errorOf(new SideNegotiator(target).sideFor('modern'))).code,
+    'UPSTREAM_VERSION_UNSUPPORTED',
+  );
   assert.equal(fake.requests.length, 0);
 });
 
-test('after an hour the verdict is renewed behind the caller\'s back', async () => {
+test("after an hour the verdict is renewed behind the caller's back", async () => {
   const clock = new FakeClock();
   await using fake = await FakeMcpServer.start();
   await using target = targetFor(fake.url, { clock });

@@ -6,7 +6,16 @@ import { appendParamHeaders, scanParamHeaders } from '#sidecar/upstream/param-he
 const region = { type: 'string', 'x-mcp-header': 'Region' };
 
 test('annotations at any depth below properties give a header and its path (R54)', () => {
-  const scan = scanParamHeaders({ type: 'object', properties: { region, options: { type: 'object', properties: { dry: { type: ['boolean', 'null'], 'x-mcp-header': 'Dry-Run' } } } } });
+  const scan = scanParamHeaders({
+    type: 'object',
+    properties: {
+      region,
+      options: {
+        type: 'object',
+        properties: { dry: { type: ['boolean', 'null'], 'x-mcp-header': 'Dry-Run' } },
+      },
+    },
+  });
   assert.deepEqual(scan, {
     kind: 'ok',
     headers: [
@@ -17,30 +26,75 @@ test('annotations at any depth below properties give a header and its path (R54)
 });
 
 const good: readonly (readonly [what: string, schema: object])[] = [
-  ['a property that is called x-mcp-header', { properties: { 'x-mcp-header': { type: 'string' } } }],
-  ['a default value that looks like an annotation', { properties: { a: { type: 'object', default: { 'x-mcp-header': 'A' } } } }],
+  [
+    'a property that is called x-mcp-header',
+    { properties: { 'x-mcp-header': { type: 'string' } } },
+  ],
+  [
+    'a default value that looks like an annotation',
+    { properties: { a: { type: 'object', default: { 'x-mcp-header': 'A' } } } },
+  ],
   ['an enum that looks like an annotation', { enum: [{ 'x-mcp-header': 'A' }] }],
 ];
 
 for (const [what, schema] of good) {
-  test(`${what} is no annotation`, () => assert.deepEqual(scanParamHeaders(schema), { kind: 'ok', headers: [] }));
+  test(`${what} is no annotation`, () =>
+    assert.deepEqual(scanParamHeaders(schema), { kind: 'ok', headers: [] }));
 }
 
 const bad: readonly (readonly [what: string, schema: object, reason: RegExp])[] = [
-  ['an empty name', { properties: { a: { type: 'string', 'x-mcp-header': '' } } }, /not a header name/],
-  ['a name with a line feed', { properties: { a: { type: 'string', 'x-mcp-header': 'A\r\nB' } } }, /not a header name/],
-  ['a name with a space', { properties: { a: { type: 'string', 'x-mcp-header': 'A B' } } }, /not a header name/],
-  ['a name that is no string', { properties: { a: { type: 'string', 'x-mcp-header': 7 } } }, /not a header name/],
-  ['the type number', { properties: { a: { type: 'number', 'x-mcp-header': 'A' } } }, /string, integer or boolean/],
-  ['the type object', { properties: { a: { type: 'object', 'x-mcp-header': 'A' } } }, /string, integer or boolean/],
+  [
+    'an empty name',
+    { properties: { a: { type: 'string', 'x-mcp-header': '' } } },
+    /not a header name/,
+  ],
+  [
+    'a name with a line feed',
+    { properties: { a: { type: 'string', 'x-mcp-header': 'A\r\nB' } } },
+    /not a header name/,
+  ],
+  [
+    'a name with a space',
+    { properties: { a: { type: 'string', 'x-mcp-header': 'A B' } } },
+    /not a header name/,
+  ],
+  [
+    'a name that is no string',
+    { properties: { a: { type: 'string', 'x-mcp-header': 7 } } },
+    /not a header name/,
+  ],
+  [
+    'the type number',
+    { properties: { a: { type: 'number', 'x-mcp-header': 'A' } } },
+    /string, integer or boolean/,
+  ],
+  [
+    'the type object',
+    { properties: { a: { type: 'object', 'x-mcp-header': 'A' } } },
+    /string, integer or boolean/,
+  ],
   ['no type', { properties: { a: { 'x-mcp-header': 'A' } } }, /string, integer or boolean/],
-  ['two types', { properties: { a: { type: ['string', 'integer'], 'x-mcp-header': 'A' } } }, /string, integer or boolean/],
-  ['the same name in another case', { properties: { a: region, b: { type: 'string', 'x-mcp-header': 'REGION' } } }, /repeats/],
+  [
+    'two types',
+    { properties: { a: { type: ['string', 'integer'], 'x-mcp-header': 'A' } } },
+    /string, integer or boolean/,
+  ],
+  [
+    'the same name in another case',
+    { properties: { a: region, b: { type: 'string', 'x-mcp-header': 'REGION' } } },
+    /repeats/,
+  ],
   ['the root', { 'x-mcp-header': 'A', type: 'string' }, /reached/],
   ['array items', { properties: { a: { type: 'array', items: region } } }, /reached/],
   ['a list of items', { properties: { a: { prefixItems: [region] } } }, /reached/],
   ['a branch of oneOf', { oneOf: [{ properties: { region } }] }, /reached/],
-  ['a branch of then', { then: { properties: { region } } }, /reached/],
+  [
+    'a branch of then',
+    JSON.parse(
+      '{"then":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}',
+    ) as object,
+    /reached/,
+  ],
   ['a definition', { $defs: { r: region } }, /reached/],
   ['additional properties', { additionalProperties: region }, /reached/],
   ['a pattern property', { patternProperties: { '^a': region } }, /reached/],

@@ -16,15 +16,39 @@ function error(code: number, data?: unknown): ControlAnswer {
 }
 
 const rows: readonly (readonly [what: string, answer: ControlAnswer, kind: string])[] = [
-  ['a list with an allowed version', result({ supportedVersions: ['2027-01-01', ASKED], capabilities: { tools: {} } }), 'modern'],
+  [
+    'a list with an allowed version',
+    result({ supportedVersions: ['2027-01-01', ASKED], capabilities: { tools: {} } }),
+    'modern',
+  ],
   ['no list', result({ protocolVersion: ASKED }), 'not-modern'],
   ['a list of other things', result({ supportedVersions: [1] }), 'not-modern'],
   ['an empty list', result({ supportedVersions: [] }), 'not-modern'],
-  ['a list of old versions alone', result({ supportedVersions: ['2025-11-25', '2024-11-05'] }), 'not-modern'],
-  ['a list of newer versions alone', result({ supportedVersions: ['2027-01-01', '2025-11-25'] }), 'no-version'],
-  ['unsupported version, with newer ones', error(-32022, { supported: ['2027-01-01'] }), 'no-version'],
-  ['unsupported version, with old ones alone', error(-32022, { supported: ['2025-11-25'] }), 'not-modern'],
-  ['unsupported version, with the very version that was asked for', error(-32022, { supported: [ASKED] }), 'no-version'],
+  [
+    'a list of old versions alone',
+    result({ supportedVersions: ['2025-11-25', '2024-11-05'] }),
+    'not-modern',
+  ],
+  [
+    'a list of newer versions alone',
+    result({ supportedVersions: ['2027-01-01', '2025-11-25'] }),
+    'no-version',
+  ],
+  [
+    'unsupported version, with newer ones',
+    error(-32022, { supported: ['2027-01-01'] }),
+    'no-version',
+  ],
+  [
+    'unsupported version, with old ones alone',
+    error(-32022, { supported: ['2025-11-25'] }),
+    'not-modern',
+  ],
+  [
+    'unsupported version, with the very version that was asked for',
+    error(-32022, { supported: [ASKED] }),
+    'no-version',
+  ],
   ['unsupported version without a list', error(-32022), 'not-modern'],
   ['a header mismatch', error(-32020), 'refused'],
   ['a missing capability', error(-32021), 'refused'],
@@ -35,10 +59,27 @@ const rows: readonly (readonly [what: string, answer: ControlAnswer, kind: strin
 ];
 
 for (const [what, answer, kind] of rows) {
-  test(`server/discover answered with ${what} is ${kind} (R60)`, () => assert.equal(readDiscover(answer, ASKED, ALLOWED).kind, kind));
+  test(`server/discover answered with ${what} is ${kind} (R60)`, () =>
+    assert.equal(readDiscover(answer, ASKED, ALLOWED).kind, kind));
 }
 
 test('what a modern server says about itself is kept (R61)', () => {
-  const verdict = readDiscover(result({ supportedVersions: [ASKED], capabilities: { tools: { x: 1 } }, _meta: { 'io.modelcontextprotocol/serverInfo': { name: 's', more: 1 } } }), ASKED, ALLOWED);
-  assert.deepEqual(verdict, { kind: 'modern', side: { era: 'modern', protocolVersion: ASKED, capabilities: { tools: { x: 1 } }, serverInfo: { name: 's', more: 1 } } });
+  const verdict = readDiscover(
+    result({
+      supportedVersions: [ASKED],
+      capabilities: { tools: { x: 1 } },
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 's', more: 1 } },
+    }),
+    ASKED,
+    ALLOWED,
+  );
+  assert.deepEqual(verdict, {
+    kind: 'modern',
+    side: {
+      era: 'modern',
+      protocolVersion: ASKED,
+      capabilities: { tools: { x: 1 } },
+      serverInfo: { name: 's', more: 1 },
+    },
+  });
 });

@@ -14,6 +14,7 @@ export type Heard =
 export class RecordingSink implements AnswerSink {
   readonly heard: Heard[] = [];
   readonly ended: Promise<void>;
+  onHeaders: () => void = () => {};
   onEach: (heard: Heard) => void = () => {};
   #end: () => void = () => {};
   #hasEnded = false;

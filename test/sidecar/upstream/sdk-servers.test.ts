@@ -21,7 +21,11 @@ import { startV1Server, startV2Server } from './sdk-servers.ts';
 import { targetFor } from './upstream-target.ts';
 import type { TestTarget } from './upstream-target.ts';
 
-const MODERN_META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'agent', version: '1' } };
+const MODERN_META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'agent', version: '1' },
+};
 
 /** What one agent of `era` has on the way to one server. */
 class Leg {
@@ -31,7 +35,11 @@ class Leg {
   readonly session: UpstreamSession | undefined;
   readonly tools: readonly RemoteTool[];
 
-  private constructor(target: TestTarget, era: Side['era'], found: Pick<Leg, 'side' | 'session' | 'tools'>) {
+  private constructor(
+    target: TestTarget,
+    era: Side['era'],
+    found: Pick<Leg, 'side' | 'session' | 'tools'>,
+  ) {
     this.target = target;
     this.era = era;
     this.side = found.side;
@@ -41,25 +49,56 @@ class Leg {
 
   static async open(target: TestTarget, era: Side['era']): Promise<Leg> {
     const sessions: UpstreamSession[] = [];
-    const side = await new SideNegotiator(target, { offerSession: (session) => sessions.push(session) > 0 }).sideFor(era);
+    const side = await new SideNegotiator(target, {
+      offerSession: (session) => sessions.push(session) > 0,
+    }).sideFor(era);
     const [session] = sessions;
     const { tools } = await listTools(target, side, session);
     return new Leg(target, era, { side, session, tools });
   }
 
   tool(name: string): RemoteTool {
-    return this.tools.find((tool) => tool.name === name) ?? assert.fail(`no tool ${name} in ${this.tools.map((tool) => tool.name).join(', ')}`);
+    return (
+      this.tools.find((tool) => tool.name === name) ??
+      assert.fail(`no tool ${name} in ${this.tools.map((tool) => tool.name).join(', ')}`)
+    );
   }
 
   build(name: string, args: object): CallRequest {
     const meta = { ...(this.era === 'modern' ? MODERN_META : {}), progressToken: 'tok' };
-    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 42, method: 'tools/call', params: { name: `x__${name}`, arguments: args, _meta: meta } }));
+    const body = Buffer.from(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 42,
+        method: 'tools/call',
+        params: { name: `x__${name}`, arguments: args, _meta: meta },
+      }),
+    );
     const upstreamId = this.era === 'modern' && this.side.era === 'legacy' ? 'f-1' : undefined;
-    return buildCallRequest({ era: this.era, body, arguments: args, headers: {} }, { tool: this.tool(name), side: this.side, session: this.session, limits: this.target.server.limits, upstreamId });
+    return buildCallRequest(
+      { era: this.era, body, arguments: args, headers: {} },
+      {
+        tool: this.tool(name),
+        side: this.side,
+        session: this.session,
+        limits: this.target.server.limits,
+        upstreamId,
+      },
+    );
   }
 
   /** All messages as the agent sees them, the final response last. */
-  async call(name: string, args: object): Promise<{ readonly id?: unknown; readonly method?: string; readonly params?: object; readonly result?: Record<string, unknown> }[]> {
+  async call(
+    name: string,
+    args: object,
+  ): Promise<
+    {
+      readonly id?: unknown;
+      readonly method?: string;
+      readonly params?: object;
+      readonly result?: Record<string, unknown>;
+    }[]
+  > {
     const request = this.build(name, args);
     const sink = new RecordingSink();
     sendRequest(this.target, request.outgoing, sink);
@@ -74,15 +113,26 @@ class Leg {
         wrapsOutput: wrapsOutput(this.tool(name).definition),
         serverInfo: this.side.serverInfo,
       });
-      assert.ok(bridged.kind === 'response' || bridged.kind === 'notification', `${bridged.kind}: ${text}`);
+      assert.ok(
+        bridged.kind === 'response' || bridged.kind === 'notification',
+        `${bridged.kind}: ${text}`,
+      );
       return JSON.parse(bridged.text) as { result?: Record<string, unknown> };
     });
   }
 }
 
 const servers = [
-  ['an SDK v1 server that answers as streams', 'legacy', () => startV1Server({ enableJsonResponse: false })],
-  ['an SDK v1 server that answers as JSON', 'legacy', () => startV1Server({ enableJsonResponse: true })],
+  [
+    'an SDK v1 server that answers as streams',
+    'legacy',
+    () => startV1Server({ enableJsonResponse: false }),
+  ],
+  [
+    'an SDK v1 server that answers as JSON',
+    'legacy',
+    () => startV1Server({ enableJsonResponse: true }),
+  ],
   ['an SDK v2 server without the legacy era', 'modern', () => startV2Server({ legacy: 'reject' })],
   ['an SDK v2 server of both eras', 'both', () => startV2Server({ legacy: 'stateless' })],
 ] as const;
@@ -95,13 +145,17 @@ for (const [what, serves, start] of servers) {
       const leg = await Leg.open(target, era);
       assert.equal(leg.side.era, serves === 'both' ? era : serves);
       const messages = await leg.call('add', { a: 20, b: 22 });
-      const final = messages.at(-1);
-      assert.equal(final?.id, 42);
-      assert.deepEqual(final?.result?.['structuredContent'], { sum: 42 });
-      assert.deepEqual(final?.result?.['content'], [{ type: 'text', text: '42' }]);
-      assert.equal(final?.result?.['resultType'], era === 'modern' ? 'complete' : undefined);
+      assert.partialDeepStrictEqual(messages.at(-1), {
+        id: 42,
+        result: { structuredContent: { sum: 42 }, content: [{ type: 'text', text: '42' }] },
+      });
+      assert.equal(
+        messages.at(-1)?.result?.['resultType'],
+        era === 'modern' ? 'complete' : undefined,
+      );
       assert.equal(messages.length, what.endsWith('JSON') ? 1 : 2);
-      for (const progress of messages.slice(0, -1)) assert.deepEqual(progress.params, { progressToken: 'tok', progress: 1, total: 2 });
+      for (const progress of messages.slice(0, -1))
+        assert.deepEqual(progress.params, { progressToken: 'tok', progress: 1, total: 2 });
       await leg.session?.close();
       assert.equal(server.sessions.size, 0);
     });
@@ -123,7 +177,9 @@ for (const era of ['legacy', 'modern'] as const) {
     await using server = await startV2Server({ legacy: 'reject' });
     await using target = targetFor(server.url);
     const leg = await Leg.open(target, era);
-    assert.deepEqual(leg.tool('where').paramHeaders, [{ header: 'Mcp-Param-Region', path: ['region'] }]);
+    assert.deepEqual(leg.tool('where').paramHeaders, [
+      { header: 'Mcp-Param-Region', path: ['region'] },
+    ]);
     const [final] = (await leg.call('where', { region: 'Zürich\r\n' })).slice(-1);
     assert.deepEqual(final?.result?.['content'], [{ type: 'text', text: 'Zürich\r\n' }]);
   });
@@ -156,7 +212,13 @@ test('a legacy server that forgot the session says so, and a new session works',
   await using target = targetFor(server.url);
   const leg = await Leg.open(target, 'legacy');
   server.forgetSessions();
-  await assert.rejects(listTools(target, leg.side, leg.session), (error) => error instanceof FairleadError && error.code === 'SESSION_LOST');
-  const session = await openLegacySession(target, { protocolVersion: '2025-11-25', clientCapabilities: {} });
+  await assert.rejects(
+    listTools(target, leg.side, leg.session),
+    (error) => error instanceof FairleadError && error.code === 'SESSION_LOST',
+  );
+  const session = await openLegacySession(target, {
+    protocolVersion: '2025-11-25',
+    clientCapabilities: {},
+  });
   assert.equal((await listTools(target, session.side, session)).tools.length, 2);
 });

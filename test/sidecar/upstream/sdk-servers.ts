@@ -43,7 +43,9 @@ function untilAborted(signal: AbortSignal, signals: Signals): Promise<{ content:
   });
 }
 
-export async function startV1Server(options: { readonly enableJsonResponse: boolean }): Promise<SdkServer> {
+export async function startV1Server(options: {
+  readonly enableJsonResponse: boolean;
+}): Promise<SdkServer> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const signals = newSignals();
   const open = async (): Promise<StreamableHTTPServerTransport> => {
@@ -60,47 +62,90 @@ export async function startV1Server(options: { readonly enableJsonResponse: bool
     const id = request.headers['mcp-session-id'];
     const transport = typeof id === 'string' ? sessions.get(id) : undefined;
     if (typeof id === 'string' && transport === undefined) {
-      response.writeHead(404, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}');
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}');
       return;
     }
-    (transport === undefined ? open() : Promise.resolve(transport)).then((known) => known.handleRequest(request, response)).catch(() => response.destroy());
+    (transport === undefined ? open() : Promise.resolve(transport))
+      .then((known) => known.handleRequest(request, response))
+      .catch(() => response.destroy());
   };
   return listen(listener, { sessions, signals });
 }
 
 function createV1(signals: Signals): V1Server {
   const server = new V1Server({ name: 'v1', version: '1.0.0' });
-  server.registerTool('add', { inputSchema: { a: z.number(), b: z.number() }, outputSchema: { sum: z.number() } }, async ({ a, b }, extra) => {
-    const progressToken = extra._meta?.progressToken;
-    if (progressToken !== undefined) await extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2 } });
-    return { content: [{ type: 'text', text: String(a + b) }], structuredContent: { sum: a + b } };
-  });
-  server.registerTool('wait', { inputSchema: {} }, (_args, extra) => untilAborted(extra.signal, signals));
+  server.registerTool(
+    'add',
+    { inputSchema: { a: z.number(), b: z.number() }, outputSchema: { sum: z.number() } },
+    async ({ a, b }, extra) => {
+      const progressToken = extra._meta?.progressToken;
+      if (progressToken !== undefined)
+        await extra.sendNotification({
+          method: 'notifications/progress',
+          params: { progressToken, progress: 1, total: 2 },
+        });
+      return {
+        content: [{ type: 'text', text: String(a + b) }],
+        structuredContent: { sum: a + b },
+      };
+    },
+  );
+  server.registerTool('wait', { inputSchema: {} }, (_args, extra) =>
+    untilAborted(extra.signal, signals),
+  );
   return server;
 }
 
-export async function startV2Server(options: { readonly legacy: 'stateless' | 'reject' }): Promise<SdkServer> {
+export async function startV2Server(options: {
+  readonly legacy: 'stateless' | 'reject';
+}): Promise<SdkServer> {
   const signals = newSignals();
-  const handle = toNodeHandler(createMcpHandler(() => createV2(signals), options)) as RequestListener;
+  const handle = toNodeHandler(
+    createMcpHandler(() => createV2(signals), options),
+  ) as RequestListener;
   return listen(handle, { sessions: new Map(), signals });
 }
 
 function createV2(signals: Signals): McpServer {
   const server = new McpServer({ name: 'v2', version: '1.0.0' });
   const inputSchema = z.object({ a: z.number(), b: z.number() });
-  server.registerTool('add', { inputSchema, outputSchema: z.object({ sum: z.number() }) }, async ({ a, b }, { mcpReq }) => {
-    const progressToken = mcpReq._meta?.progressToken;
-    if (progressToken !== undefined) await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2 } });
-    return { content: [{ type: 'text', text: String(a + b) }], structuredContent: { sum: a + b } };
-  });
+  server.registerTool(
+    'add',
+    { inputSchema, outputSchema: z.object({ sum: z.number() }) },
+    async ({ a, b }, { mcpReq }) => {
+      const progressToken = mcpReq._meta?.progressToken;
+      if (progressToken !== undefined)
+        await mcpReq.notify({
+          method: 'notifications/progress',
+          params: { progressToken, progress: 1, total: 2 },
+        });
+      return {
+        content: [{ type: 'text', text: String(a + b) }],
+        structuredContent: { sum: a + b },
+      };
+    },
+  );
   const region = z.string().meta({ 'x-mcp-header': 'Region' });
-  server.registerTool('where', { inputSchema: z.object({ region }) }, ({ region: where }) => ({ content: [{ type: 'text', text: where }] }));
-  server.registerTool('numbers', { inputSchema: z.object({}), outputSchema: z.array(z.number()) }, () => ({ content: [], structuredContent: [1, 2] }));
-  server.registerTool('wait', { inputSchema: z.object({}) }, (_args, { mcpReq }) => untilAborted(mcpReq.signal, signals));
+  server.registerTool('where', { inputSchema: z.object({ region }) }, ({ region: where }) => ({
+    content: [{ type: 'text', text: where }],
+  }));
+  server.registerTool(
+    'numbers',
+    { inputSchema: z.object({}), outputSchema: z.array(z.number()) },
+    () => ({ content: [], structuredContent: [1, 2] }),
+  );
+  server.registerTool('wait', { inputSchema: z.object({}) }, (_args, { mcpReq }) =>
+    untilAborted(mcpReq.signal, signals),
+  );
   return server;
 }
 
-async function listen(listener: RequestListener, { sessions, signals }: { readonly sessions: Map<string, unknown>; readonly signals: Signals }): Promise<SdkServer> {
+async function listen(
+  listener: RequestListener,
+  { sessions, signals }: { readonly sessions: Map<string, unknown>; readonly signals: Signals },
+): Promise<SdkServer> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

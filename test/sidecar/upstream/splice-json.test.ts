@@ -5,7 +5,13 @@ import fc from 'fast-check';
 
 import { FairleadError } from '#core/errors.ts';
 import { isObjectAt, readMembers, valueStartOf } from '#sidecar/upstream/json-members.ts';
-import { CLIENT_INFO_KEY, locateRequest, memberOf, splice, spliceText } from '#sidecar/upstream/splice-json.ts';
+import {
+  CLIENT_INFO_KEY,
+  locateRequest,
+  memberOf,
+  splice,
+  spliceText,
+} from '#sidecar/upstream/splice-json.ts';
 import type { Span } from '#sidecar/upstream/splice-json.ts';
 
 const body = Buffer.from(`{ "jsonrpc":"2.0", "id" : 12345678901234567890,
@@ -42,12 +48,18 @@ const refused: readonly (readonly [what: string, body: string])[] = [
   ['a second params', '{"id":1,"method":"a","params":{},"params":{}}'],
   ['second arguments', '{"id":1,"method":"a","params":{"arguments":{},"arguments":{}}}'],
   ['a second _meta', '{"id":1,"method":"a","params":{"_meta":{},"_meta":{}}}'],
-  ['a second clientInfo', `{"id":1,"method":"a","params":{"_meta":{"${CLIENT_INFO_KEY}":{},"${CLIENT_INFO_KEY}":{}}}}`],
+  [
+    'a second clientInfo',
+    `{"id":1,"method":"a","params":{"_meta":{"${CLIENT_INFO_KEY}":{},"${CLIENT_INFO_KEY}":{}}}}`,
+  ],
   ['Name beside name', '{"id":1,"method":"m","params":{"name":"a","Name":"b"}}'],
   ['METHOD beside method', '{"id":1,"method":"a","METHOD":"b"}'],
   ['a long s in params', '{"id":1,"method":"a","params":{},"paramſ":{}}'],
   ['an escaped long s in arguments', '{"id":1,"method":"a","params":{"argument\\u017f":{}}}'],
-  ['a Kelvin sign in the progress token', '{"id":1,"method":"a","params":{"_meta":{"progressTo\u212Aen":1}}}'],
+  [
+    'a Kelvin sign in the progress token',
+    '{"id":1,"method":"a","params":{"_meta":{"progressTo\u212Aen":1}}}',
+  ],
 ];
 
 for (const [what, text] of refused) {
@@ -61,7 +73,10 @@ for (const [what, text] of refused) {
 
 const accepted: readonly (readonly [what: string, body: string])[] = [
   ['unknown keys twice', '{"id":1,"method":"a","x":1,"x":2,"params":{"y":1,"y":2}}'],
-  ['watched keys in other objects', '{"id":1,"method":"a","params":{"name":"a","arguments":{"name":1,"Name":2,"id":3}}}'],
+  [
+    'watched keys in other objects',
+    '{"id":1,"method":"a","params":{"name":"a","arguments":{"name":1,"Name":2,"id":3}}}',
+  ],
   ['params that are a list', '{"id":1,"method":"a","params":[1]}'],
   ['_meta that is null', '{"id":1,"method":"a","params":{"name":"a","_meta":null}}'],
   ['a key in other alphabets', '{"id":1,"method":"a","ключ":1,"params":{"\\ud83d":1}}'],
@@ -71,7 +86,20 @@ for (const [what, text] of accepted) {
   test(`a body with ${what} is located`, () => assert.ok(locateRequest(Buffer.from(text)).id));
 }
 
-for (const text of ['', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":"x', '[]', 'null', '{"a":{', '{"a":[}', '{"id":1,"params":{"name"}}']) {
+for (const text of [
+  '',
+  '{',
+  '{"a"',
+  '{"a":',
+  '{"a":1',
+  '{"a":1,',
+  '{"a":"x',
+  '[]',
+  'null',
+  '{"a":{',
+  '{"a":[}',
+  '{"id":1,"params":{"name"}}',
+]) {
   test(`${JSON.stringify(text)} is refused, and the scan ends`, () => {
     assert.throws(
       () => locateRequest(Buffer.from(text)),
@@ -80,15 +108,23 @@ for (const text of ['', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":"x', '[
   });
 }
 
-const jsonText = fc.tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t')).map(([json, indent]) => JSON.stringify(JSON.parse(json), null, indent));
+const jsonText = fc
+  .tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t'))
+  .map(([json, indent]) => JSON.stringify(JSON.parse(json), null, indent));
 const objectText = fc
-  .tuple(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue(), { maxKeys: 8 }), fc.constantFrom(undefined, 2, '\r\n'))
+  .tuple(
+    fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue(), { maxKeys: 8 }),
+    fc.constantFrom(undefined, 2, '\r\n'),
+  )
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 
 test('the members of any object are those that JSON.parse sees, in its order and with its values', () => {
   fc.assert(
     fc.property(objectText, (text) => {
-      const seen = readMembers(text, valueStartOf(text)).map((member) => [member.key, JSON.parse(text.slice(member.valueStart, member.end))]);
+      const seen = readMembers(text, valueStartOf(text)).map((member) => [
+        member.key,
+        JSON.parse(text.slice(member.valueStart, member.end)),
+      ]);
       const parsed: unknown = JSON.parse(text);
       assert.deepEqual(Object.fromEntries(seen), parsed);
       assert.equal(seen.length, Object.keys(parsed as object).length);
@@ -98,40 +134,60 @@ test('the members of any object are those that JSON.parse sees, in its order and
 });
 
 test('any part of any request can be replaced, in bytes and in text alike, and JSON.parse sees exactly that', () => {
-  const request = fc.record({ id: fc.jsonValue(), method: fc.string({ unit: 'binary' }), params: fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()) });
+  const request = fc.record({
+    id: fc.jsonValue(),
+    method: fc.string({ unit: 'binary' }),
+    params: fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()),
+  });
   fc.assert(
-    fc.property(request, fc.constantFrom('id', 'method', 'params'), jsonText, (message, key, replacement) => {
-      const text = JSON.stringify(message);
-      const bytes = Buffer.from(text);
-      let span: Span | undefined;
-      try {
-        span = locateRequest(bytes)[key as 'id' | 'method' | 'params'];
-      } catch (error) {
-        assert.ok(error instanceof FairleadError);
-        return;
-      }
-      assert.ok(span);
-      const expected = { ...message, [key]: JSON.parse(replacement) as unknown };
-      assert.deepEqual(JSON.parse(splice(bytes, [{ ...span, text: replacement }]).toString('utf8')), JSON.parse(JSON.stringify(expected)));
-      const member = memberOf(readMembers(text, 0), key);
-      assert.ok(member);
-      assert.deepEqual(JSON.parse(spliceText(text, [{ start: member.valueStart, end: member.end, text: replacement }])), JSON.parse(JSON.stringify(expected)));
-    }),
+    fc.property(
+      request,
+      fc.constantFrom('id', 'method', 'params'),
+      jsonText,
+      (message, key, replacement) => {
+        const text = JSON.stringify(message);
+        const bytes = Buffer.from(text);
+        let span: Span | undefined;
+        try {
+          span = locateRequest(bytes)[key as 'id' | 'method' | 'params'];
+        } catch (error) {
+          assert.ok(error instanceof FairleadError);
+          return;
+        }
+        assert.ok(span);
+        const expected = { ...message, [key]: JSON.parse(replacement) as unknown };
+        assert.deepEqual(
+          JSON.parse(splice(bytes, [{ ...span, text: replacement }]).toString('utf8')),
+          JSON.parse(JSON.stringify(expected)),
+        );
+        const member = memberOf(readMembers(text, 0), key);
+        assert.ok(member);
+        assert.deepEqual(
+          JSON.parse(
+            spliceText(text, [{ start: member.valueStart, end: member.end, text: replacement }]),
+          ),
+          JSON.parse(JSON.stringify(expected)),
+        );
+      },
+    ),
     { numRuns: 500 },
   );
 });
 
 test('the scan of any text ends, with members or with a syntax error', () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'a', '1') }), (text) => {
-      const start = valueStartOf(text);
-      if (!isObjectAt(text, start)) return;
-      try {
-        readMembers(text, start);
-      } catch (error) {
-        assert.ok(error instanceof SyntaxError);
-      }
-    }),
+    fc.property(
+      fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'a', '1') }),
+      (text) => {
+        const start = valueStartOf(text);
+        if (!isObjectAt(text, start)) return;
+        try {
+          readMembers(text, start);
+        } catch (error) {
+          assert.ok(error instanceof SyntaxError);
+        }
+      },
+    ),
     { numRuns: 2_000 },
   );
 });

@@ -35,18 +35,27 @@ const rows: readonly (readonly [what: string, stream: string, events: readonly s
   ['data without a colon', 'data: a\ndata\n\n', ['a\n']],
   ['comments', ': hello\n\n:\r\n\ndata: a\n: within\n\n', ['a']],
   ['a byte order mark', '\ufeffdata: a\n\n', ['a']],
-  ['a byte order mark on a later line, which is an unknown field', 'data: a\n\n\ufeffdata: b\n\n', ['a']],
+  [
+    'a byte order mark on a later line, which is an unknown field',
+    'data: a\n\n\ufeffdata: b\n\n',
+    ['a'],
+  ],
   ['the event type message', 'event: message\ndata: a\n\n', ['a']],
   ['an empty event type', 'event:\ndata: a\n\n', ['a']],
   ['other event types', 'event: ping\ndata: a\n\ndata: b\n\n', ['b']],
-  ['ids, retry times and unknown fields', 'id: 1\nretry: 5\nfoo: bar\ndatum: x\ndata: a\n\n', ['a']],
+  [
+    'ids, retry times and unknown fields',
+    'id: 1\nretry: 5\nfoo: bar\ndatum: x\ndata: a\n\n',
+    ['a'],
+  ],
   ['a priming event without data', 'id: 1\ndata:\n\ndata: a\n\n', ['a']],
   ['an event that the end cuts off', 'data: a\n\ndata: b\n', ['a']],
   ['text outside ASCII', 'data: 世界 \u{1f600}\n\n', ['世界 \u{1f600}']],
 ];
 
 for (const [what, stream, events] of rows) {
-  test(`an event stream is read: ${what}`, () => assert.deepEqual(read([stream]), { events, isTooLarge: false }));
+  test(`an event stream is read: ${what}`, () =>
+    assert.deepEqual(read([stream]), { events, isTooLarge: false }));
   test(`an event stream is read byte by byte: ${what}`, () => {
     const bytes = Buffer.from(stream);
     const single = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1));
@@ -55,12 +64,31 @@ for (const [what, stream, events] of rows) {
 }
 
 const line = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }).map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
-  fc.constantFrom('', '', '', ': comment', 'event: message', 'event: other', 'id: 7', 'retry: 10', 'data', 'data:', 'x: y'),
+  fc
+    .string({ unit: 'binary', maxLength: 12 })
+    .map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
+  fc.constantFrom(
+    '',
+    '',
+    '',
+    ': comment',
+    'event: message',
+    'event: other',
+    'id: 7',
+    'retry: 10',
+    'data',
+    'data:',
+    'x: y',
+  ),
 );
 const stream = fc
-  .tuple(fc.boolean(), fc.array(fc.tuple(line, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 24 }))
-  .map(([hasMark, lines]) => Buffer.from((hasMark ? '\ufeff' : '') + lines.map(([text, end]) => text + end).join('')));
+  .tuple(
+    fc.boolean(),
+    fc.array(fc.tuple(line, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 24 }),
+  )
+  .map(([hasMark, lines]) =>
+    Buffer.from((hasMark ? '\ufeff' : '') + lines.map(([text, end]) => text + end).join('')),
+  );
 
 function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const points = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
@@ -78,10 +106,14 @@ test('any chunking of the same bytes gives the same events', () => {
 
 test('invalid UTF-8 is read the same in any chunking', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 60 }), fc.array(fc.nat(80), { maxLength: 8 }), (noise, cuts) => {
-      const bytes = Buffer.concat([Buffer.from('data: '), noise, Buffer.from('\n\n')]);
-      assert.deepEqual(read(split(bytes, cuts)), read([bytes]));
-    }),
+    fc.property(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.array(fc.nat(80), { maxLength: 8 }),
+      (noise, cuts) => {
+        const bytes = Buffer.concat([Buffer.from('data: '), noise, Buffer.from('\n\n')]);
+        assert.deepEqual(read(split(bytes, cuts)), read([bytes]));
+      },
+    ),
   );
 });
 
@@ -110,13 +142,19 @@ const tooLarge: readonly (readonly [what: string, chunks: readonly string[]])[] 
 
 for (const [what, chunks] of tooLarge) {
   test(`${what} over the cap ends the reading`, () => {
-    assert.deepEqual(read([...chunks, '\n\ndata: later\n\n'], 100), { events: [], isTooLarge: true });
+    assert.deepEqual(read([...chunks, '\n\ndata: later\n\n'], 100), {
+      events: [],
+      isTooLarge: true,
+    });
   });
 }
 
 test('an event of exactly the cap is read, however long the stream is', () => {
   const data = 'x'.repeat(100);
-  const { events, isTooLarge } = read(Array.from({ length: 50 }, () => `data: ${data}\n\n`), 100);
+  const { events, isTooLarge } = read(
+    Array.from({ length: 50 }, () => `data: ${data}\n\n`),
+    100,
+  );
   assert.equal(events.length, 50);
   assert.equal(isTooLarge, false);
 });

@@ -44,7 +44,11 @@ export function targetFor(endpoint: string, options: TargetOptions = {}): TestTa
     endpoint,
     transport: 'StreamableHTTP',
     resource: endpoint,
-    protocol: { era: 'Auto', versions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'], ...options.protocol },
+    protocol: {
+      era: 'Auto',
+      versions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'],
+      ...options.protocol,
+    },
     egress: { allowedHosts, allowedPorts: [Number(url.port)], inClusterExceptions: [] },
     authorization: { type: 'None' },
     tools: { allow: [['*']], trustReadOnlyHint: false, overrides: [] },
@@ -61,6 +65,17 @@ export function targetFor(endpoint: string, options: TargetOptions = {}): TestTa
     connectTimeoutMs: server.limits.connectTimeoutMs,
     clock,
   });
-  const log = createLogger({ name: 'test', level: 'debug', destination: { write: (line) => options.onLine?.(line) } });
-  return { server, pool, path: url.pathname, clock, log, [Symbol.asyncDispose]: () => pool.destroy() };
+  const log = createLogger({
+    name: 'test',
+    level: 'debug',
+    destination: { write: (line) => options.onLine?.(line) },
+  });
+  return {
+    server,
+    pool,
+    path: url.pathname,
+    clock,
+    log,
+    [Symbol.asyncDispose]: () => pool.destroy(),
+  };
 }
