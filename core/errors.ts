@@ -323,3 +323,10 @@ export function wireMessage(code: ErrorCode, publicDetail?: string): string {
   const { message, next } = ERRORS[code];
   return publicDetail === undefined ? `${message} ${next}` : `${message} ${publicDetail} ${next}`;
 }
+
+/** The reason with which a code shows in a condition; only codes that have one may be asked. */
+export function conditionReason(code: ErrorCode): string {
+  const reason = ERRORS[code].conditionReason;
+  if (reason === null) throw new TypeError(`${code} shows in no condition`);
+  return reason;
+}
