@@ -8,6 +8,8 @@ import { systemClock } from '#core/clock.ts';
 const WRITE_VERBS = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 export interface AuditEntry {
+  /** `ResponseComplete`; a watch has a `ResponseStarted` before it. */
+  readonly stage: string;
   readonly verb: string;
   readonly user: string;
   readonly userAgent: string;
@@ -84,6 +86,7 @@ async function readAll(path: string): Promise<Buffer> {
 }
 
 interface RawAuditEvent {
+  readonly stage?: string;
   readonly verb?: string;
   readonly user?: { readonly username?: string };
   readonly userAgent?: string;
@@ -94,14 +97,22 @@ interface RawAuditEvent {
   readonly requestObject?: unknown;
 }
 
-const EMPTY = { verb: '', userAgent: '', requestURI: '', requestReceivedTimestamp: '' };
+const EMPTY = { stage: '', verb: '', userAgent: '', requestURI: '', requestReceivedTimestamp: '' };
 const NO_OBJECT = { resource: '', subresource: '', namespace: '', name: '' };
 
 function parseAuditLine(line: string): AuditEntry {
   const event = { ...EMPTY, ...(JSON.parse(line) as RawAuditEvent) };
   const { resource, subresource, namespace, name } = { ...NO_OBJECT, ...event.objectRef };
   return {
-    ...{ verb: event.verb, userAgent: event.userAgent, resource, subresource, namespace, name },
+    ...{
+      stage: event.stage,
+      verb: event.verb,
+      userAgent: event.userAgent,
+      resource,
+      subresource,
+      namespace,
+      name,
+    },
     user: event.user?.username ?? '',
     code: event.responseStatus?.code ?? 0,
     uri: event.requestURI,
