@@ -25,20 +25,40 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
 
+/** A member whose own members are wanted too, read in the same pass. */
+export interface NestedMembers {
+  readonly key: string;
+  readonly nested: NestedMembers | undefined;
+  /** Set when the member is there and is an object. */
+  members: JsonMember[] | undefined;
+}
+
 /** Members in the order of the text; the object's opening brace is at `start`. */
-export function readMembers(text: string, start: number): JsonMember[] {
+export function readMembers(text: string, start: number, nested?: NestedMembers): JsonMember[] {
   const members: JsonMember[] = [];
   let at = skipSpace(text, expect(text, start, OPEN_BRACE));
   if (text.charCodeAt(at) === CLOSE_BRACE) return members;
   for (;;) {
     const keyEnd = skipString(text, at);
+    const key = decodeKey(text, at, keyEnd);
     const valueStart = skipSpace(text, expect(text, skipSpace(text, keyEnd), COLON));
-    const end = skipValue(text, valueStart);
-    members.push({ key: decodeKey(text, at, keyEnd), start: at, valueStart, end });
+    const end =
+      nested !== undefined && nested.key === key && isObjectAt(text, valueStart)
+        ? readNested(text, valueStart, nested)
+        : skipValue(text, valueStart);
+    members.push({ key, start: at, valueStart, end });
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === CLOSE_BRACE) return members;
     at = skipSpace(text, expect(text, at, COMMA));
   }
+}
+
+/** The object's end, which its last member tells. */
+function readNested(text: string, start: number, nested: NestedMembers): number {
+  const members = readMembers(text, start, nested.nested);
+  nested.members = members;
+  const last = members[members.length - 1];
+  return skipSpace(text, last === undefined ? start + 1 : last.end) + 1;
 }
 
 /** Where the text's one value starts; the text may begin with white space. */

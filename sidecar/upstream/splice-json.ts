@@ -5,8 +5,8 @@
 
 import { FairleadError } from '#core/errors.ts';
 
-import { isObjectAt, readMembers, valueStartOf } from './json-members.ts';
-import type { JsonMember } from './json-members.ts';
+import { readMembers, valueStartOf } from './json-members.ts';
+import type { JsonMember, NestedMembers } from './json-members.ts';
 
 export interface Span {
   readonly start: number;
@@ -49,16 +49,12 @@ const PARAMS_KEYS = watchList(['name', 'arguments', '_meta']);
 const META_KEYS = watchList([...ENVELOPE_KEYS, 'progressToken']);
 
 interface WatchList {
-  /** The key's bit in the mask of keys that were seen. */
-  readonly bits: ReadonlyMap<string, number>;
+  readonly keys: readonly string[];
   readonly folded: ReadonlySet<string>;
 }
 
 function watchList(keys: readonly string[]): WatchList {
-  return {
-    bits: new Map(keys.map((key, index) => [key, 1 << index])),
-    folded: new Set(keys.map(fold)),
-  };
+  return { keys, folded: new Set(keys.map(fold)) };
 }
 
 /** As Go's encoding/json folds names: by case, with U+017F for s and U+212A for k. */
@@ -81,25 +77,20 @@ export function locateRequest(body: Buffer): RequestSpans {
 }
 
 function locate(text: string): RequestSpans {
-  const members = readMembers(text, valueStartOf(text));
+  const inMeta: NestedMembers = { key: '_meta', nested: undefined, members: undefined };
+  const inParams: NestedMembers = { key: 'params', nested: inMeta, members: undefined };
+  const members = readMembers(text, valueStartOf(text), inParams);
+  const params = inParams.members ?? NO_MEMBERS;
   refuseAmbiguous(members, MESSAGE_KEYS);
-  const params = valueOf(members, 'params');
-  const paramsMembers =
-    params !== undefined && isObjectAt(text, params.start)
-      ? readMembers(text, params.start)
-      : NO_MEMBERS;
-  refuseAmbiguous(paramsMembers, PARAMS_KEYS);
-  const meta = valueOf(paramsMembers, '_meta');
-  const metaMembers =
-    meta !== undefined && isObjectAt(text, meta.start) ? readMembers(text, meta.start) : undefined;
-  if (metaMembers !== undefined) refuseAmbiguous(metaMembers, META_KEYS);
+  refuseAmbiguous(params, PARAMS_KEYS);
+  if (inMeta.members !== undefined) refuseAmbiguous(inMeta.members, META_KEYS);
   return {
     id: valueOf(members, 'id'),
     method: valueOf(members, 'method'),
-    params,
-    name: valueOf(paramsMembers, 'name'),
-    meta,
-    metaMembers,
+    params: valueOf(members, 'params'),
+    name: valueOf(params, 'name'),
+    meta: valueOf(params, '_meta'),
+    metaMembers: inMeta.members,
     text,
   };
 }
@@ -116,16 +107,16 @@ function valueOf(members: readonly JsonMember[], key: string): Span | undefined 
   return member === undefined ? undefined : { start: member.valueStart, end: member.end };
 }
 
-function refuseAmbiguous(members: readonly JsonMember[], { bits, folded }: WatchList): void {
+function refuseAmbiguous(members: readonly JsonMember[], { keys, folded }: WatchList): void {
   let seen = 0;
   for (const { key } of members) {
-    const bit = bits.get(key);
-    if (bit === undefined) {
+    const index = keys.indexOf(key);
+    if (index === -1) {
       if (folded.has(fold(asText(key)))) throw ambiguous(key);
-    } else if ((seen & bit) !== 0) {
+    } else if ((seen & (1 << index)) !== 0) {
       throw ambiguous(key);
     } else {
-      seen |= bit;
+      seen |= 1 << index;
     }
   }
 }
