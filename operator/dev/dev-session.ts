@@ -49,7 +49,8 @@ export async function runDev(options: DevOptions): Promise<number> {
   if (options.stop.aborted) return EXIT.ok;
   const mounted = undo.use(await MountedDirectory.create());
   await mounted.write(first.text);
-  return new DevSession(options, mounted, first).run();
+  // Awaited here: what the session stands on goes away when this function ends.
+  return await new DevSession(options, mounted, first).run();
 }
 
 /** The binding to serve, or the exit code. */
