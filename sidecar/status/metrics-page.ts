@@ -4,12 +4,8 @@
 
 import type { Registry } from 'prom-client';
 
+import type { RenderedMetrics } from '#core/telemetry/health-server.ts';
 import type { MetricRegistry } from '#core/telemetry/series.ts';
-
-export interface RenderedMetrics {
-  readonly contentType: string;
-  readonly text: string;
-}
 
 export class MetricsPage implements MetricRegistry {
   readonly #metrics: Parameters<MetricRegistry['registerMetric']>[0][] = [];

@@ -1,6 +1,6 @@
-// Probes and metrics on the pod's address: /livez, /readyz, /metrics, and nothing else; the agent
-// API never listens here and nothing here ever listens for agents (R108). No state changes and
-// no secrets: whoever reaches the pod may read it.
+// Probes and metrics on the pod's address, for both programs: /livez, /readyz, /metrics, and nothing
+// else; the agent API never listens here and nothing here ever listens for agents. No state changes
+// and no secrets: whoever reaches the pod may read it.
 
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -8,13 +8,16 @@ import type { AddressInfo } from 'node:net';
 
 import { FairleadError } from '#core/errors.ts';
 
-import type { RenderedMetrics } from './metrics-page.ts';
+export interface RenderedMetrics {
+  readonly contentType: string;
+  readonly text: string;
+}
 
 export interface HealthOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Why the sidecar is not ready; undefined when it is. */
+  /** Why the program is not ready; undefined when it is. */
   readonly notReadyReason: () => string | undefined;
   readonly metrics: () => Promise<RenderedMetrics>;
 }

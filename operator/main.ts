@@ -1,0 +1,68 @@
+// `fairlead operator`: settings, build, start, wait for a signal, stop in order, exit code.
+
+import { systemClock } from '#core/clock.ts';
+import { FairleadError } from '#core/errors.ts';
+import { createLogger } from '#core/telemetry/log.ts';
+
+import { Operator } from './operator.ts';
+import { HELP, type OperatorSettings, readSettings } from './settings.ts';
+
+const EXIT = { ok: 0, failure: 1, usage: 64, portInUse: 69 } as const;
+
+export async function main(argv: readonly string[]): Promise<number> {
+  const parsed = readSettings(argv);
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(HELP);
+      return EXIT.ok;
+    case 'bad':
+      for (const problem of parsed.problems) process.stderr.write(`fairlead operator: ${problem}\n`);
+      process.stderr.write('See "fairlead operator --help".\n');
+      return EXIT.usage;
+    case 'run':
+      return run(parsed.settings);
+    default:
+      return parsed satisfies never;
+  }
+}
+
+async function run(settings: OperatorSettings): Promise<number> {
+  const log = createLogger({ name: 'fairlead-operator', level: settings.logLevel });
+  const stop = waitForStop();
+  const operator = new Operator({
+    settings,
+    clock: systemClock,
+    log,
+    onLost: (reason) => {
+      log.error({ event: 'lease-lost', reason }, 'the leader lease is lost');
+      // Nothing may be written any more, so nothing is tidied up.
+      process.exit(EXIT.failure);
+    },
+  });
+  const failed = operator.run().then(
+    () => new Promise<never>(() => {}),
+    (error: unknown) => error,
+  );
+  const end = await Promise.race([stop.then(() => 'stopped' as const), failed]);
+  if (end === 'stopped') {
+    await operator.stop();
+    return EXIT.ok;
+  }
+  log.fatal({ err: end }, 'the operator cannot run');
+  process.stderr.write(`fairlead operator: ${end instanceof Error ? end.message : 'cannot run'}\n`);
+  await operator.stop().catch(() => undefined);
+  return end instanceof FairleadError && end.code === 'PORT_IN_USE' ? EXIT.portInUse : EXIT.failure;
+}
+
+/** Resolves at the first signal; a second one ends at once. */
+function waitForStop(): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (): void => {
+      if (isStopping) process.exit(EXIT.failure);
+      isStopping = true;
+      resolve();
+    };
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  });
+}
