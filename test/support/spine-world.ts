@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { systemClock } from '#core/clock.ts';
+
 import type { ClientPlan, ClientReport } from './clients/plan.ts';
 import { ManagedProcess } from './control-plane/managed-process.ts';
 import { type ControlPlane, startControlPlane } from './control-plane/start-control-plane.ts';
@@ -36,6 +38,16 @@ export interface SpineWorld extends AsyncDisposable {
   /** Runs a program in the namespace and reads the report that it prints. */
   runClient(command: readonly string[], plan: ClientPlan): Promise<ClientReport>;
   run(command: readonly string[]): Promise<string>;
+  /** Resolves when the ConfigMap's bytes satisfy the condition. */
+  untilConfigMap(condition: (config: string) => boolean): Promise<string>;
+  /** Resolves when the sidecar's status page satisfies the condition. */
+  sidecarHas(condition: (status: SidecarFacts) => boolean): Promise<void>;
+}
+
+export interface SidecarFacts {
+  readonly revision: string | undefined;
+  /** Calls on the wire, of all servers. */
+  readonly inFlight: number;
 }
 
 export function serverYaml(name: ServerName, allow: readonly string[]): string {
@@ -100,7 +112,14 @@ export async function startSpineWorld(allow: Readonly<Record<ServerName, readonl
   const sidecar = undo.use(await startSidecar(namespace, configDirectory, join(directory, 'state')));
   const run = (command: readonly string[]): Promise<string> => runInside(namespace, command);
   const owned = undo.move();
+  const untilConfigMap = async (condition: (config: string) => boolean): Promise<string> => {
+    let config = '';
+    await eventually(async () => condition((config = await configMapData())));
+    return config;
+  };
   return {
+    untilConfigMap,
+    sidecarHas: (condition) => eventually(async () => condition(await readFacts(run))),
     plane,
     sidecar,
     namespace,
@@ -127,7 +146,7 @@ async function startServers({ undo, namespace, issue }: ServerStart): Promise<vo
   for (const name of ['everything', 'desk'] as const) {
     const { host, tlsPort, plainPort } = SERVERS[name];
     const command = namespace.inside(programs[name]);
-    const server = undo.use(new ManagedProcess({ name, command, env: { ...process.env, PORT: String(plainPort) } }));
+    const server = undo.use(new ManagedProcess({ name, command, env: { ...process.env, PORT: String(plainPort), HOSTS: host } }));
     const { cert, key } = issue(name, [host]);
     const front = [NODE, join(ROOT, 'test/support/tls-front.ts'), ADDRESS, String(tlsPort), String(plainPort), cert, key];
     const tls = undo.use(new ManagedProcess({ name: `${name}-tls`, command: namespace.inside(front) }));
@@ -193,4 +212,18 @@ async function runInside(namespace: NetNamespace, command: readonly string[]): P
   const [program = '', ...args] = namespace.inside(command);
   const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 });
   return stdout;
+}
+
+async function readFacts(run: SpineWorld['run']): Promise<SidecarFacts> {
+  const script = `fetch('http://127.0.0.1:${String(AGENT_PORT)}/status').then((answer) => answer.text()).then((text) => process.stdout.write(text))`;
+  const page = JSON.parse(await run([NODE, '-e', script])) as { config: { runningRevision?: string }; servers: { connections: { inFlight: number } }[] };
+  return { revision: page.config.runningRevision, inFlight: page.servers.reduce((sum, { connections }) => sum + connections.inFlight, 0) };
+}
+
+async function eventually(condition: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+  const deadlineMs = systemClock.monotonicMs() + timeoutMs;
+  while (!(await condition())) {
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`did not come true in ${String(timeoutMs)} ms`);
+    await systemClock.sleep(200);
+  }
 }

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
-  localhostHostValidation,
+  hostHeaderValidation,
   localhostOriginValidation,
   toNodeHandler,
 } from '@modelcontextprotocol/node';
@@ -129,7 +129,12 @@ const handleMcp = toNodeHandler(
   createMcpHandler(createDesk, { legacy: 'reject' }),
 ) as RequestListener;
 // A web page that a browser shows must not reach this server through the user's own machine.
-const isLocalHost = localhostHostValidation();
+// A proxy in front of it may pass on its own name: HOSTS=desk.example.com
+const isLocalHost = hostHeaderValidation([
+  'localhost',
+  '127.0.0.1',
+  ...(process.env.HOSTS ?? '').split(','),
+]);
 const isLocalOrigin = localhostOriginValidation();
 
 const server = createServer((request, response) => {
