@@ -286,7 +286,7 @@ test('A rotated token is read again after 60 seconds', async () => {
   await rm(directory, { recursive: true });
 });
 
-test('A 401 reads the token at once and sends the request a second time, not a third', async () => {
+test('A 401 reads the token at once and sends the request a second time, not a third (K4)', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-token-'));
   const tokenFile = join(directory, 'token');
   await writeFile(tokenFile, 'old');
@@ -348,7 +348,7 @@ test('A write asks its gate at the last moment, again for each attempt; a read n
   );
 });
 
-test('Calls over the rate wait, and lease calls go in front of them', async () => {
+test('Calls over the rate wait, and lease calls go in front of them (K13)', async () => {
   await using api = await FakeApiServer.start();
   const clock = new FakeClock();
   await using client = await openClient(api, { clock, queriesPerSecond: 10, burst: 2 });

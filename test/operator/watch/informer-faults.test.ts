@@ -19,7 +19,7 @@ const expiries: readonly [title: string, fault: Fault][] = [
   ],
 ];
 for (const [title, fault] of expiries) {
-  test(`410 ${title} is answered with a full list, which tells the deletes of the gap`, async () => {
+  test(`410 ${title} is answered with a full list, which tells the deletes of the gap (K3)`, async () => {
     await using scene = await InformerScene.open();
     const { api } = scene;
     api.put(CONFIG_MAPS, configMap('a'));
@@ -49,7 +49,7 @@ test('A server that refuses every version is not hammered', async () => {
   );
 });
 
-test('Three watches in a row that end with 200 and nothing lead to a full list, without a busy loop', async () => {
+test('Three watches in a row that end with 200 and nothing lead to a full list, without a busy loop (K3)', async () => {
   await using scene = await InformerScene.open();
   const { api } = scene;
   scene.api.failNext({ isWatch: true }, { kind: 'raw', chunks: [], afterwards: 'end' }, 3);

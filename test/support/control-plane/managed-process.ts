@@ -20,6 +20,15 @@ export interface ManagedProcessOptions {
 }
 
 const KEPT_OUTPUT = 64 * 1024;
+let hasExitOnSignals = false;
+
+/** A test process that is ended by a signal must run its exit handlers, which end the children. */
+export function exitOnSignals(): void {
+  if (hasExitOnSignals) return;
+  hasExitOnSignals = true;
+  process.once('SIGTERM', () => process.exit(143));
+  process.once('SIGINT', () => process.exit(130));
+}
 
 export class ManagedProcess implements AsyncDisposable {
   readonly name: string;
@@ -38,6 +47,7 @@ export class ManagedProcess implements AsyncDisposable {
       ...(options.env === undefined ? {} : { env: options.env }),
     });
     const killWithParent = (): void => void this.#child.kill('SIGKILL');
+    exitOnSignals();
     process.once('exit', killWithParent);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => this.#keep(text));

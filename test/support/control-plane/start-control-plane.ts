@@ -4,6 +4,7 @@
 // Everything that it made is gone after disposal.
 
 import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
@@ -52,8 +53,13 @@ export interface ControlPlane extends AsyncDisposable {
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const programs = await buildControlPlane();
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-control-plane-'));
+  const removeAtExit = (): void => rmSync(directory, { recursive: true, force: true });
+  process.once('exit', removeAtExit);
   await using undo = new AsyncDisposableStack();
-  undo.defer(() => rm(directory, { recursive: true, force: true }));
+  undo.defer(async () => {
+    process.off('exit', removeAtExit);
+    await rm(directory, { recursive: true, force: true });
+  });
   const level =
     options.auditLog === true || options.auditLog === undefined ? 'Metadata' : options.auditLog;
   const files = await writeControlPlaneFiles(directory, level === false ? undefined : level);
