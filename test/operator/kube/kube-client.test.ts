@@ -261,8 +261,9 @@ test('Redirects are errors and are not followed', async () => {
   assert.equal(api.requests.length, 1);
 });
 
-test('A rotated token is read again after 60 seconds', async () => {
+test('A rotated token is read again after 60 seconds', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-token-'));
+  t.after(() => rm(directory, { recursive: true }));
   const tokenFile = join(directory, 'token');
   await writeFile(tokenFile, 'first\n');
   await using api = await FakeApiServer.start();
@@ -283,11 +284,11 @@ test('A rotated token is read again after 60 seconds', async () => {
   const sent = api.requests.map((request) => request.headers.authorization);
   assert.deepEqual(sent.slice(1), ['Bearer first', 'Bearer first', 'Bearer second']);
   assert.equal(api.connections, connections, 'a new token needs no new connection');
-  await rm(directory, { recursive: true });
 });
 
-test('A 401 reads the token at once and sends the request a second time, not a third (K4)', async () => {
+test('A 401 reads the token at once and sends the request a second time, not a third (K4)', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-token-'));
+  t.after(() => rm(directory, { recursive: true }));
   const tokenFile = join(directory, 'token');
   await writeFile(tokenFile, 'old');
   await using api = await FakeApiServer.start({ acceptedTokens: new Set(['old']) });
@@ -301,7 +302,6 @@ test('A 401 reads the token at once and sends the request a second time, not a t
   api.acceptedTokens = new Set();
   await assert.rejects(client.get(REF), ofKind('unauthorized'));
   assert.equal(api.requests.length, 5);
-  await rm(directory, { recursive: true });
 });
 
 test('A new CA file makes new connections; the old ones finish what they do', async () => {
