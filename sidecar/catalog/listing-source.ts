@@ -72,6 +72,11 @@ export class ListingSource {
     await this.#bounded(this.#refresh);
   }
 
+  /** The server was reached in the other era: what is unavailable here is worth another look at once. */
+  retryNow(): void {
+    if (this.#state.kind === 'unavailable') this.#retry();
+  }
+
   /** A call found the server away: look again soon, in the background. */
   noteUnavailable(error: FairleadError): void {
     if (this.#state.kind === 'unavailable' || this.#isClosed) return;

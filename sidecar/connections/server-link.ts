@@ -30,7 +30,10 @@ export class ServerLink {
         defaultTtlMs: options.server.cache.defaultTtlMs,
         clock: deps.clock,
         log: deps.log,
-        onChanged: options.onChanged,
+        onChanged: () => {
+          if (this.listings[era].state.kind === 'listed') this.listings[era === 'modern' ? 'legacy' : 'modern'].retryNow();
+          options.onChanged();
+        },
       });
     this.listings = { modern: source('modern'), legacy: source('legacy') };
   }

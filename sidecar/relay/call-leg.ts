@@ -62,6 +62,7 @@ export class CallLeg {
       logLevel: metaOf(exchange)?.[LOG_LEVEL_KEY],
       wrapsOutput: side.era !== exchange.era && wrapsOutput(tool.remote.definition),
       serverInfo: side.serverInfo,
+      agentId: exchange.request.id,
     };
   }
 
@@ -71,10 +72,15 @@ export class CallLeg {
   }
 
   readJson(body: Buffer): LegMessage {
-    // Offsets and ASCII members read the same in latin1, which costs no decoding.
-    const text = this.isPassThrough ? body.toString('latin1') : body.toString('utf8');
-    const message = this.#read(text);
-    return message.kind === 'response' && message.payload === text ? { ...message, payload: body } : message;
+    if (this.isPassThrough) {
+      // The outermost members of nearly all answers are ASCII and read the same in latin1, which
+      // costs no decoding. What then is not plainly right is read again as what it is.
+      const text = body.toString('latin1');
+      const message = this.#read(text);
+      const isUntouched = message.kind === 'response' && message.payload === text && message.inputRequired === undefined;
+      if (isUntouched) return { ...message, payload: body };
+    }
+    return this.#read(body.toString('utf8'));
   }
 
   readMessage(data: string): LegMessage {

@@ -229,3 +229,15 @@ test('rounds of input are relayed byte for byte and end at maxInputRounds (R5) (
   const last = await sidecar.modern('tools/call', { name: 'up__echo', arguments: {}, requestState: state, inputResponses: { q: {} } }, { id: 9 });
   assert.match(last.text, /TOO_MANY_INPUT_ROUNDS/);
 });
+
+test('ids and errors reach the agent as its own, whatever characters they have and whatever the server left out', async () => {
+  await using server = await start('modern', { onCall: (call) => ({ content: [{ type: 'text', text: String(call.arguments['text']) }] }) });
+  await using sidecar = await SidecarFixture.open([serverAt('up', server.port)]);
+  const answer = await sidecar.modern('tools/call', { name: 'up__echo', arguments: { text: '你好' } }, { id: 'tök-你' });
+  assert.equal(answer.json.id, 'tök-你');
+  assert.match(answer.text, /你好/);
+  server.replyTo('tools/call', { kind: 'reply', status: 400, body: { jsonrpc: '2.0', id: null, error: { code: -32602, message: 'nein, ä' } } });
+  const failed = await sidecar.modern('tools/call', { name: 'up__echo', arguments: {} }, { id: 'tök-你' });
+  assert.equal(failed.json.id, 'tök-你');
+  assert.equal(failed.json.error?.message, 'nein, ä');
+});
