@@ -82,7 +82,7 @@ function runMcpload(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: (options.warmUpSeconds + options.seconds + 60) * 1000,
+      timeout: Math.ceil(options.warmUpSeconds + options.seconds + 60) * 1000,
     });
     let [stdout, startNs, endNs] = ['', 0, 0];
     // mcpload writes START when it begins to count, and its report when it has stopped.
