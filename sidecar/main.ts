@@ -34,18 +34,23 @@ export async function main(argv: readonly string[], parts: MainParts = {}): Prom
 
 async function run(settings: SidecarSettings, parts: MainParts): Promise<number> {
   const stop = waitForStop(settings);
-  const [{ createLogger }, { Sidecar }, openUpstreams] = await Promise.all([
+  const [{ createLogger, openLogOutput }, { createCanonicalLog }, { createSecretRegistry }, { Sidecar }, openUpstreams] = await Promise.all([
     import('#core/telemetry/log.ts'),
+    import('#core/telemetry/canonical-log.ts'),
+    import('#core/telemetry/redact.ts'),
     import('./sidecar.ts'),
     parts.openUpstreams ?? import('./upstreams.ts').then((module) => module.openUpstreams),
   ]);
-  const log = createLogger({ name: 'fairlead-sidecar', level: settings.logLevel ?? 'info' });
+  const name = 'fairlead-sidecar';
+  const [destination, secrets] = [openLogOutput(), createSecretRegistry()];
+  const log = createLogger({ name, level: settings.logLevel ?? 'info', destination, secrets });
+  const canonicalLog = createCanonicalLog({ name, destination, clock: systemClock, secrets });
   // One request's bug must not end the requests of others.
   process.on('uncaughtException', (err) => log.error({ err, event: 'bug' }, 'uncaught exception'));
   process.on('unhandledRejection', (err) =>
     log.error({ err, event: 'bug' }, 'unhandled rejection'),
   );
-  const sidecar = new Sidecar({ settings, clock: systemClock, log, openUpstreams });
+  const sidecar = new Sidecar({ settings, clock: systemClock, log, canonicalLog, openUpstreams });
   try {
     await sidecar.start();
   } catch (error) {

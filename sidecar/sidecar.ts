@@ -8,6 +8,7 @@ import type { SidecarConfig } from '#core/config/sidecar-config.ts';
 import { FairleadError } from '#core/errors.ts';
 import { openHealthServer } from '#core/telemetry/health-server.ts';
 import type { HealthServer } from '#core/telemetry/health-server.ts';
+import type { CanonicalLog } from '#core/telemetry/canonical-log.ts';
 import { createFingerprinter, loadFingerprintKey } from '#core/telemetry/fingerprint.ts';
 import type { Fingerprinter } from '#core/telemetry/fingerprint.ts';
 import type { Logger } from '#core/telemetry/log.ts';
@@ -51,6 +52,8 @@ export interface SidecarOptions {
   readonly settings: SidecarSettings;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Writes the line of each request; the log itself when absent. */
+  readonly canonicalLog?: CanonicalLog;
   readonly openUpstreams: (deps: UpstreamDeps) => Upstreams;
 }
 
@@ -95,7 +98,7 @@ export class Sidecar {
     const audit = new AuditLog({
       clock,
       // The canonical line is written at every log level.
-      log: log.child({}, { level: 'info' }),
+      log: options.canonicalLog ?? log.child({}, { level: 'info' }),
       fingerprinter: openFingerprinter(settings, log),
       metrics: this.#metrics,
     });

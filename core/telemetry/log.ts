@@ -5,7 +5,10 @@
 import { destination as pinoDestination, pino, stdTimeFunctions } from 'pino';
 import type { LogFn, Logger as PinoLogger } from 'pino';
 
+import { systemClock } from '#core/clock.ts';
+import type { Clock } from '#core/clock.ts';
 import { VERSION } from '#core/version.ts';
+import { LineBatch } from './line-batch.ts';
 import { createSecretRegistry } from './redact.ts';
 import type { SecretRegistry } from './redact.ts';
 import { serializeError } from './serialize-error.ts';
@@ -28,9 +31,14 @@ export interface LoggerOptions {
   readonly secrets?: SecretRegistry | undefined;
 }
 
+/** Standard output, in large pieces; one per process. */
+export function openLogOutput(clock: Clock = systemClock): LogDestination {
+  return new LineBatch(pinoDestination({ dest: 1, sync: false }), clock);
+}
+
 export function createLogger(options: LoggerOptions): Logger {
   const secrets = options.secrets ?? createSecretRegistry();
-  const output = options.destination ?? pinoDestination({ dest: 1, sync: false });
+  const output = options.destination ?? openLogOutput();
   const asFields = (error: unknown) =>
     serializeError(error, { withStack: logger.isLevelEnabled('debug') });
   const logger: Logger = pino(

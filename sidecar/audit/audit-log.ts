@@ -10,6 +10,7 @@ import { ERRORS } from '#core/errors.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import { sessionFingerprint } from '#core/telemetry/fingerprint.ts';
 import type { Fingerprinter } from '#core/telemetry/fingerprint.ts';
+import type { CanonicalLog } from '#core/telemetry/canonical-log.ts';
 import type { Logger } from '#core/telemetry/log.ts';
 import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { OTHER_KEY } from '#core/telemetry/series.ts';
@@ -18,10 +19,12 @@ import type { Principal } from '#sidecar/agent-api/exchange.ts';
 import { renderCallLine } from './call-line.ts';
 import type { FinishableRecord, ResultClass } from './call-record.ts';
 
+const MAX_REMEMBERED_SESSIONS = 4_096;
+
 export interface AuditLogOptions {
   readonly clock: Clock;
   /** Its level must let `info` through: the canonical line is not optional. */
-  readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+  readonly log: CanonicalLog | Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
   readonly fingerprinter: Fingerprinter;
   readonly metrics: Pick<SidecarMetrics, 'callStarted' | 'callFinished'>;
 }
@@ -39,6 +42,7 @@ export interface RecordOptions {
 
 export class AuditLog {
   readonly #options: AuditLogOptions;
+  readonly #sessions = new Map<string, string>();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -76,13 +80,23 @@ export class AuditLog {
       userFingerprint: fingerprinter.user(principal.user),
       agent: principal.agent,
       sessionFingerprint:
-        record.sessionId === undefined ? undefined : sessionFingerprint(record.sessionId),
+        record.sessionId === undefined ? undefined : this.#fingerprintOf(record.sessionId),
       configRevision,
       durationMs,
       meta,
       traceparent: headers.traceparent,
     });
     log[levelOf(record.errorCode)](line, 'call');
+  }
+
+  /** A session makes many calls; its hash is made once. */
+  #fingerprintOf(sessionId: string): string {
+    const known = this.#sessions.get(sessionId);
+    if (known !== undefined) return known;
+    if (this.#sessions.size >= MAX_REMEMBERED_SESSIONS) this.#sessions.clear();
+    const fingerprint = sessionFingerprint(sessionId);
+    this.#sessions.set(sessionId, fingerprint);
+    return fingerprint;
   }
 }
 

@@ -15,6 +15,8 @@ import { serverStatus } from './server-status.ts';
 export class ServerRegistry {
   readonly #deps: PartitionDeps;
   readonly #worlds = new Map<string, PrincipalServers>();
+  /** The same, found without making a key for each call. */
+  #byPrincipal = new WeakMap<Principal, PrincipalServers>();
   #config: SidecarConfig | undefined;
 
   constructor(deps: PartitionDeps) {
@@ -27,7 +29,7 @@ export class ServerRegistry {
     this.#config = config;
     const isSamePrincipal = previous === undefined || samePrincipal(previous, config);
     const gone = isSamePrincipal ? [] : [...this.#worlds.values()];
-    if (!isSamePrincipal) this.#worlds.clear();
+    if (!isSamePrincipal) this.#forgetWorlds();
     const graceMs = config.drain.timeoutMs;
     await Promise.allSettled([
       ...gone.map((world) => world.close(graceMs)),
@@ -60,11 +62,24 @@ export class ServerRegistry {
   /** Ends what is left: sessions are told, sockets closed. */
   async close(graceMs: number): Promise<void> {
     const worlds = [...this.#worlds.values()];
-    this.#worlds.clear();
+    this.#forgetWorlds();
     await Promise.allSettled(worlds.map((world) => world.close(graceMs)));
   }
 
+  #forgetWorlds(): void {
+    this.#worlds.clear();
+    this.#byPrincipal = new WeakMap();
+  }
+
   #world(principal: Principal): PrincipalServers {
+    const remembered = this.#byPrincipal.get(principal);
+    if (remembered !== undefined) return remembered;
+    const world = this.#worldByKey(principal);
+    this.#byPrincipal.set(principal, world);
+    return world;
+  }
+
+  #worldByKey(principal: Principal): PrincipalServers {
     const key = JSON.stringify([principal.tenant, principal.user]);
     const known = this.#worlds.get(key);
     if (known !== undefined) return known;

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { createCanonicalLog } from '#core/telemetry/canonical-log.ts';
+import { LineBatch } from '#core/telemetry/line-batch.ts';
+import { createSecretRegistry } from '#core/telemetry/redact.ts';
+import { FakeClock } from '#test/support/fake-clock.ts';
+
+function makeLog() {
+  const lines: string[] = [];
+  const secrets = createSecretRegistry();
+  const clock = new FakeClock();
+  const log = createCanonicalLog({ name: 'fairlead-sidecar', destination: { write: (line) => void lines.push(line) }, clock, secrets });
+  return { log, lines, secrets, clock };
+}
+
+test('a canonical line reads like every other line of the log', () => {
+  const { log, lines } = makeLog();
+  log.warn({ event: 'call', call_id: 'c1', attempts: 2, error_code: undefined }, 'call');
+  const line = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+  assert.deepEqual([line['level'], line['time'], line['service'], line['event'], line['attempts'], line['msg']], ['warn', '2026-01-01T00:00:00.000Z', 'fairlead-sidecar', 'call', 2, 'call']);
+  assert.equal('error_code' in line, false);
+  assert.ok(lines[0]?.endsWith('\n'));
+});
+
+test('the time follows the clock over the borders of seconds', () => {
+  const { log, lines, clock } = makeLog();
+  for (const ms of [7, 992, 1, 59_000]) {
+    clock.advance(ms);
+    log.info({}, 'x');
+  }
+  const times = lines.map((line) => (JSON.parse(line) as { time: string }).time.slice(17));
+  assert.deepEqual(times, ['00.007Z', '00.999Z', '01.000Z', '00.000Z']);
+});
+
+test('whatever is not known to be our own is scrubbed (R102)', () => {
+  const { log, lines, secrets } = makeLog();
+  secrets.add('live-secret-value');
+  log.info({ call_id: 'c1', remote_tool_name: 'Bearer abcdefghijkl', method: 'x live-secret-value', later_field: 'client_secret=hunter2hunter2' }, 'call');
+  const text = lines.join('');
+  for (const secret of ['abcdefghijkl', 'live-secret-value', 'hunter2']) assert.ok(!text.includes(secret), text);
+});
+
+test('lines of a busy moment leave together, those of a quiet one after a moment', () => {
+  const clock = new FakeClock();
+  const writes: string[] = [];
+  const batch = new LineBatch({ write: (text) => void writes.push(text) }, clock);
+  batch.write('a\n');
+  batch.write('b\n');
+  assert.deepEqual(writes, []);
+  clock.advance(25);
+  assert.deepEqual(writes, ['a\nb\n']);
+  batch.write(`${'x'.repeat(40_000)}\n`);
+  assert.equal(writes.length, 2);
+  batch.write('last\n');
+  batch.end();
+  assert.equal(writes.at(-1), 'last\n');
+  assert.equal(clock.pendingTimers, 0);
+});
