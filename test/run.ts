@@ -4,22 +4,19 @@
 // Kubernetes node, everything else only Node. `unit` takes the apiserver layer along when its
 // programs are in the cache already.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { glob } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 
 import {
   buildControlPlane,
   findControlPlane,
 } from '#test/support/control-plane/build-control-plane.ts';
+import { judgeFile } from '#test/support/test-run/file-result.ts';
+import { runFile } from '#test/support/test-run/run-file.ts';
 import {
   addTotals,
   NO_TESTS,
   parseArguments,
-  readTotals,
   renderSeconds,
   renderTotals,
   selectFiles,
@@ -27,8 +24,10 @@ import {
 } from '#test/support/test-run/run-plan.ts';
 import type { Layer, RunRequest, Totals } from '#test/support/test-run/run-plan.ts';
 
+const INTERRUPTED = 130;
+const stop = new AbortController();
+
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const REPORTERS = join(ROOT, 'test', 'support', 'test-run');
 
 interface LayerLimits {
   /** Test files at once. The real control planes measure and race clocks: one at a time. */
@@ -59,6 +58,7 @@ async function main(): Promise<number> {
     if (selected.length === 0) continue;
     const layerStartedAt = performance.now();
     const layerTotals = await runLayer(layer, selected, request.nodeFlags);
+    if (stop.signal.aborted) return INTERRUPTED;
     totals = addTotals(totals, layerTotals);
     const took = renderSeconds(performance.now() - layerStartedAt);
     summaries.push(`${layer}: ${selected.length} files, ${renderTotals(layerTotals)}, ${took}`);
@@ -92,39 +92,36 @@ async function runLayer(
   if (layer === 'apiserver') {
     await buildControlPlane({ onProgress: (line) => process.stdout.write(`${line}\n`) });
   }
-  const directory = await mkdtemp(join(tmpdir(), 'fairlead-test-'));
-  try {
-    const summary = join(directory, 'summary.json');
-    const exitCode = await runNodeTest(layer, [...nodeFlags, ...reporterFlags(summary), ...files]);
-    return readTotals(await readFile(summary, 'utf8').catch(() => ''), exitCode);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
-function reporterFlags(summary: string): string[] {
-  const reporter = (name: string): string => pathToFileURL(join(REPORTERS, `${name}.ts`)).href;
-  return [
-    `--test-reporter=${reporter('progress-reporter')}`,
-    '--test-reporter-destination=stdout',
-    `--test-reporter=${reporter('summary-reporter')}`,
-    `--test-reporter-destination=${summary}`,
-  ];
-}
-
-async function runNodeTest(layer: Layer, args: readonly string[]): Promise<number | null> {
   const { concurrency, timeoutMs } = LIMITS[layer];
-  // A file whose tests have ended but that keeps something open must not hold up the run for ever.
-  const flags = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`, '--test-force-exit'];
-  const child = spawn(process.execPath, ['--test', ...flags, ...args], {
-    cwd: ROOT,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on('SIGINT', forward).on('SIGTERM', forward);
-  const [code] = (await once(child, 'exit')) as [number | null];
-  process.off('SIGINT', forward).off('SIGTERM', forward);
-  return code;
+  const queue = [...files];
+  let totals = NO_TESTS;
+  const work = async (): Promise<void> => {
+    for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+      const end = await runFile(path, {
+        directory: ROOT,
+        timeoutMs,
+        nodeFlags,
+        signal: stop.signal,
+      });
+      if (stop.signal.aborted) return;
+      const result = judgeFile(end);
+      process.stdout.write(result.text);
+      totals = addTotals(totals, result.totals);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return totals;
 }
 
-process.exitCode = await main();
+// Test files run in groups of their own, so they do not get the terminal's signal themselves.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stop.abort();
+    process.exitCode = INTERRUPTED;
+    // Time to remove scratch directories; a build of the API server would go on for minutes.
+    setTimeout(() => process.exit(), 1000).unref();
+  });
+}
+
+const exitCode = await main();
+if (!stop.signal.aborted) process.exitCode = exitCode;

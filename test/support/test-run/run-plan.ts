@@ -65,15 +65,6 @@ export function renderTotals({ passed, failed, skipped }: Totals): string {
   return skipped === 0 ? text : `${text}, ${skipped} skipped`;
 }
 
-/** What the reporter wrote; a run that ended without a summary has failed as a whole. */
-export function readTotals(summaryText: string, exitCode: number | null): Totals {
-  const lines = summaryText.split('\n').filter((line) => line !== '');
-  const last = lines.at(-1);
-  const totals = last === undefined ? { ...NO_TESTS, failed: 1 } : (JSON.parse(last) as Totals);
-  // The runner can fail for a reason that no test names (a broken flag, an uncaught error).
-  return exitCode !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals;
-}
-
 export function renderSeconds(ms: number): string {
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
