@@ -45,4 +45,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /** The names that people may type. */
-export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS).filter((name) => COMMANDS[name]?.isInternal !== true);
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS).filter(
+  (name) => COMMANDS[name]?.isInternal !== true,
+);

@@ -40,7 +40,9 @@ function readOptions(): Options {
   return new Map(
     COMMAND_NAMES.map((name) => {
       const isOwn = name === 'completion' || name === 'version';
-      const help = isOwn ? HELP : execFileSync(process.execPath, [program, name, '--help'], { encoding: 'utf8' });
+      const help = isOwn
+        ? HELP
+        : execFileSync(process.execPath, [program, name, '--help'], { encoding: 'utf8' });
       return [name, optionsOf(help)];
     }),
   );
@@ -84,10 +86,18 @@ complete -o filenames -F _fairlead fairlead
 }
 
 function fish(options: Options): string {
-  const lines = COMMAND_NAMES.map((name) => `complete -c fairlead -n __fish_use_subcommand -f -a ${name} -d ${JSON.stringify(COMMANDS[name]?.summary ?? '')}`);
+  const lines = COMMAND_NAMES.map(
+    (name) =>
+      `complete -c fairlead -n __fish_use_subcommand -f -a ${name} -d ${JSON.stringify(COMMANDS[name]?.summary ?? '')}`,
+  );
   for (const [name, flags] of options) {
-    for (const flag of flags) lines.push(`complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`);
+    for (const flag of flags)
+      lines.push(
+        `complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`,
+      );
   }
-  lines.push('complete -c fairlead -n "__fish_seen_subcommand_from completion" -f -a "bash zsh fish"');
+  lines.push(
+    'complete -c fairlead -n "__fish_seen_subcommand_from completion" -f -a "bash zsh fish"',
+  );
   return `${lines.join('\n')}\n`;
 }

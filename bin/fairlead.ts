@@ -7,7 +7,8 @@ const EXIT_USAGE = 64;
 
 async function run(argv: readonly string[]): Promise<number> {
   const [word, ...rest] = argv;
-  if (word === undefined || word === '--help' || word === '-h' || word === 'help') return help(rest);
+  if (word === undefined || word === '--help' || word === '-h' || word === 'help')
+    return help(rest);
   if (word === '--version' || word === '-v') return runCommand('version', []);
   return runCommand(word, rest);
 }

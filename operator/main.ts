@@ -16,7 +16,8 @@ export async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return EXIT.ok;
     case 'bad':
-      for (const problem of parsed.problems) process.stderr.write(`fairlead operator: ${problem}\n`);
+      for (const problem of parsed.problems)
+        process.stderr.write(`fairlead operator: ${problem}\n`);
       process.stderr.write('See "fairlead operator --help".\n');
       return EXIT.usage;
     case 'run':

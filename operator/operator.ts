@@ -16,11 +16,22 @@ import { CONFIG_MAPS, NAMESPACES } from './kube/kube-object.ts';
 import { OPEN_GATE } from './kube/write-gate.ts';
 import { cacheConfigMap, cacheMetadata, cacheResource } from './reconcile/cached-objects.ts';
 import { enqueueChanges } from './reconcile/enqueue-changes.ts';
-import { createBindingReconciler, OWNED_SELECTOR } from './reconcile/mcp-binding/reconcile-binding.ts';
+import {
+  createBindingReconciler,
+  OWNED_SELECTOR,
+} from './reconcile/mcp-binding/reconcile-binding.ts';
 import { createServerReconciler } from './reconcile/mcp-server/reconcile-server.ts';
 import { MCP_BINDINGS, MCP_SERVERS } from './reconcile/resources.ts';
 import { untilSchemasServed } from './reconcile/served-schemas.ts';
-import { BY_CA_BUNDLE, BY_NAMESPACE, BY_SERVER, caBundleOf, type Informers, serversOf, World } from './reconcile/world.ts';
+import {
+  BY_CA_BUNDLE,
+  BY_NAMESPACE,
+  BY_SERVER,
+  caBundleOf,
+  type Informers,
+  serversOf,
+  World,
+} from './reconcile/world.ts';
 import type { OperatorSettings } from './settings.ts';
 import { ControllerLoop, type Reconcile } from './watch/controller-loop.ts';
 import { Informer, type InformerOptions } from './watch/informer.ts';
@@ -78,7 +89,14 @@ export class Operator {
     this.#isSynced = true;
     log.info({ event: 'synced' }, 'caches are filled');
     await this.#untilLeading();
-    const events = new EventRecorder({ client: gated, clock, log, controller: 'fairlead.dev/operator', instance: settings.instance, metrics: this.#metrics.events });
+    const events = new EventRecorder({
+      client: gated,
+      clock,
+      log,
+      controller: 'fairlead.dev/operator',
+      instance: settings.instance,
+      metrics: this.#metrics.events,
+    });
     this.#events = events;
     const parts = { world, client: gated, events, clock };
     this.#loops = [
@@ -105,13 +123,19 @@ export class Operator {
     const common = {
       host: '0.0.0.0',
       notReadyReason: () => this.#notReadyReason(),
-      metrics: async () => ({ contentType: this.#registry.contentType, text: await this.#registry.metrics() }),
+      metrics: async () => ({
+        contentType: this.#registry.contentType,
+        text: await this.#registry.metrics(),
+      }),
     };
     const health = await openHealthServer({ ...common, port: settings.healthPort });
     this.#servers = [health];
     const metrics = await openHealthServer({ ...common, port: settings.metricsPort });
     this.#servers = [health, metrics];
-    log.info({ event: 'ready', health_port: health.port, metrics_port: metrics.port }, 'operator started');
+    log.info(
+      { event: 'ready', health_port: health.port, metrics_port: metrics.port },
+      'operator started',
+    );
   }
 
   #notReadyReason(): string | undefined {
@@ -121,8 +145,13 @@ export class Operator {
 
   async #openClient(): Promise<KubeClient> {
     const { settings, clock } = this.#options;
-    const source = settings.kubeconfigPath === undefined ? {} : { kubeconfigPath: settings.kubeconfigPath };
-    this.#client = await KubeClient.open({ loadConfig: kubeConfigLoader(source), clock, metrics: this.#metrics.client });
+    const source =
+      settings.kubeconfigPath === undefined ? {} : { kubeconfigPath: settings.kubeconfigPath };
+    this.#client = await KubeClient.open({
+      loadConfig: kubeConfigLoader(source),
+      clock,
+      metrics: this.#metrics.client,
+    });
     return this.#client;
   }
 
@@ -149,15 +178,47 @@ export class Operator {
   }
 
   #openInformers(client: KubeClient): Informers {
-    const open = <T extends KubeObject>(name: string, options: Pick<InformerOptions<T>, 'resource' | 'transform' | 'labelSelector' | 'isMetadataOnly' | 'indexers'>): Informer<T> =>
-      new Informer<T>({ ...options, client, clock: this.#options.clock, log: this.#options.log, metrics: this.#metrics.informer(name) });
+    const open = <T extends KubeObject>(
+      name: string,
+      options: Pick<
+        InformerOptions<T>,
+        'resource' | 'transform' | 'labelSelector' | 'isMetadataOnly' | 'indexers'
+      >,
+    ): Informer<T> =>
+      new Informer<T>({
+        ...options,
+        client,
+        clock: this.#options.clock,
+        log: this.#options.log,
+        metrics: this.#metrics.informer(name),
+      });
     const inNamespace = (object: KubeObject): string[] => [object.metadata.namespace ?? ''];
     return {
-      servers: open('mcpservers', { resource: MCP_SERVERS, transform: cacheResource, indexers: { [BY_CA_BUNDLE]: caBundleOf } }),
-      bindings: open('mcpbindings', { resource: MCP_BINDINGS, transform: cacheResource, indexers: { [BY_SERVER]: serversOf, [BY_NAMESPACE]: inNamespace } }),
-      namespaces: open('namespaces', { resource: NAMESPACES, transform: cacheMetadata, isMetadataOnly: true }),
-      ownedConfigMaps: open('configmaps-owned', { resource: CONFIG_MAPS, transform: cacheConfigMap, labelSelector: OWNED_SELECTOR }),
-      configMaps: open('configmaps', { resource: CONFIG_MAPS, transform: cacheMetadata, isMetadataOnly: true }),
+      servers: open('mcpservers', {
+        resource: MCP_SERVERS,
+        transform: cacheResource,
+        indexers: { [BY_CA_BUNDLE]: caBundleOf },
+      }),
+      bindings: open('mcpbindings', {
+        resource: MCP_BINDINGS,
+        transform: cacheResource,
+        indexers: { [BY_SERVER]: serversOf, [BY_NAMESPACE]: inNamespace },
+      }),
+      namespaces: open('namespaces', {
+        resource: NAMESPACES,
+        transform: cacheMetadata,
+        isMetadataOnly: true,
+      }),
+      ownedConfigMaps: open('configmaps-owned', {
+        resource: CONFIG_MAPS,
+        transform: cacheConfigMap,
+        labelSelector: OWNED_SELECTOR,
+      }),
+      configMaps: open('configmaps', {
+        resource: CONFIG_MAPS,
+        transform: cacheMetadata,
+        isMetadataOnly: true,
+      }),
     };
   }
 
@@ -167,6 +228,14 @@ export class Operator {
 
   #loop(name: string, queue: WorkQueue, reconcile: Reconcile): ControllerLoop {
     const { clock, log } = this.#options;
-    return new ControllerLoop({ name, queue, reconcile, clock, log, metrics: this.#metrics.controller(name), concurrency: CONCURRENCY });
+    return new ControllerLoop({
+      name,
+      queue,
+      reconcile,
+      clock,
+      log,
+      metrics: this.#metrics.controller(name),
+      concurrency: CONCURRENCY,
+    });
   }
 }

@@ -49,12 +49,16 @@ Examples:
   fairlead operator --lease-namespace fairlead-system --log-level debug
 `;
 
-export function readSettings(argv: readonly string[], env: Environment = process.env): ParsedSettings {
+export function readSettings(
+  argv: readonly string[],
+  env: Environment = process.env,
+): ParsedSettings {
   const flags = parseFlags(argv);
   if (typeof flags === 'string') return { kind: 'bad', problems: [flags] };
   if (flags.help === true) return { kind: 'help' };
   const problems: string[] = [];
-  const text = (flag: TextFlag): string | undefined => flags[flag] ?? nonEmpty(env[variableOf(flag)]);
+  const text = (flag: TextFlag): string | undefined =>
+    flags[flag] ?? nonEmpty(env[variableOf(flag)]);
   const settings: OperatorSettings = {
     kubeconfigPath: text('kubeconfig'),
     electsLeader: flags['leader-elect'] ?? readSwitch(env['FAIRLEAD_LEADER_ELECT'], problems),
@@ -68,7 +72,10 @@ export function readSettings(argv: readonly string[], env: Environment = process
 }
 
 type TextFlag = 'kubeconfig' | 'lease-namespace' | 'health-port' | 'metrics-port' | 'log-level';
-type Flags = Partial<Record<TextFlag, string>> & { readonly help?: boolean; readonly 'leader-elect'?: boolean };
+type Flags = Partial<Record<TextFlag, string>> & {
+  readonly help?: boolean;
+  readonly 'leader-elect'?: boolean;
+};
 
 function parseFlags(argv: readonly string[]): Flags | string {
   const string = { type: 'string' } as const;
@@ -108,7 +115,8 @@ function readSwitch(value: string | undefined, problems: string[]): boolean {
 
 function readPort(flag: string, value: string, problems: string[]): number {
   const port = Number(value);
-  if (!/^[0-9]{1,5}$/.test(value) || port > 65_535) problems.push(`--${flag} must be a number from 0 to 65535`);
+  if (!/^[0-9]{1,5}$/.test(value) || port > 65_535)
+    problems.push(`--${flag} must be a number from 0 to 65535`);
   return port;
 }
 

@@ -34,7 +34,13 @@ export async function main(argv: readonly string[], parts: MainParts = {}): Prom
 
 async function run(settings: SidecarSettings, parts: MainParts): Promise<number> {
   const stop = waitForStop(settings);
-  const [{ createLogger, openLogOutput }, { createCanonicalLog }, { createSecretRegistry }, { Sidecar }, openUpstreams] = await Promise.all([
+  const [
+    { createLogger, openLogOutput },
+    { createCanonicalLog },
+    { createSecretRegistry },
+    { Sidecar },
+    openUpstreams,
+  ] = await Promise.all([
     import('#core/telemetry/log.ts'),
     import('#core/telemetry/canonical-log.ts'),
     import('#core/telemetry/redact.ts'),

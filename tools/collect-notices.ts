@@ -21,7 +21,11 @@ export function collectNotices(): Plugin {
       const notices = [...roots].map(readNotice).toSorted();
       // The bundle is read as ES modules wherever it is copied to.
       this.emitFile({ type: 'asset', fileName: 'package.json', source: '{"type":"module"}\n' });
-      this.emitFile({ type: 'asset', fileName: 'THIRD-PARTY-NOTICES.txt', source: notices.join(`\n${'-'.repeat(80)}\n\n`) });
+      this.emitFile({
+        type: 'asset',
+        fileName: 'THIRD-PARTY-NOTICES.txt',
+        source: notices.join(`\n${'-'.repeat(80)}\n\n`),
+      });
     },
   };
 }
@@ -32,13 +36,19 @@ function packageRoot(id: string): string | undefined {
   if (!path.includes('/node_modules/')) return undefined;
   for (let folder = dirname(path); folder.includes('/node_modules/'); folder = dirname(folder)) {
     const file = join(folder, 'package.json');
-    if (existsSync(file) && (JSON.parse(readFileSync(file, 'utf8')) as { name?: string }).name !== undefined) return folder;
+    if (
+      existsSync(file) &&
+      (JSON.parse(readFileSync(file, 'utf8')) as { name?: string }).name !== undefined
+    )
+      return folder;
   }
   return undefined;
 }
 
 function readNotice(root: string): string {
-  const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
+  const { name, version, license } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as Record<string, unknown>;
   const file = readdirSync(root).find((entry) => /^(licen[cs]e|copying)(\.|$)/i.test(entry));
   const text = file === undefined ? '' : `\n${readFileSync(join(root, file), 'utf8').trim()}\n`;
   return `${String(name)} ${String(version)}\nLicence: ${typeof license === 'string' ? license : 'see below'}\n${text}`;

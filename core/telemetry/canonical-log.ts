@@ -43,10 +43,17 @@ export function createCanonicalLog(options: CanonicalLogOptions): CanonicalLog {
     return (line: object, message: string): void => {
       const body = JSON.stringify(scrubbed(line, secrets));
       const fields = body === '{}' ? '' : `,${body.slice(1, -1)}`;
-      destination.write(`${head}${timestamp()}",${base}${fields},"msg":${JSON.stringify(message)}}\n`);
+      destination.write(
+        `${head}${timestamp()}",${base}${fields},"msg":${JSON.stringify(message)}}\n`,
+      );
     };
   };
-  return { debug: writer('debug'), info: writer('info'), warn: writer('warn'), error: writer('error') };
+  return {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
+  };
 }
 
 function scrubbed(line: object, secrets: SecretRegistry): object {

@@ -17,7 +17,10 @@ export type ParsedCommand<Flags> =
   | { readonly kind: 'run'; readonly flags: Flags; readonly args: readonly string[] }
   | { readonly kind: 'exit'; readonly code: number };
 
-export function parseCommand<Flags extends object>(command: Command, argv: readonly string[]): ParsedCommand<Flags> {
+export function parseCommand<Flags extends object>(
+  command: Command,
+  argv: readonly string[],
+): ParsedCommand<Flags> {
   try {
     command.parse([...argv], { from: 'user' });
     return { kind: 'run', flags: command.opts<Flags>(), args: command.args };

@@ -32,23 +32,44 @@ interface Flags {
 }
 
 export async function devCommand(argv: readonly string[]): Promise<number> {
-  const command = makeCommand('dev', 'Serve a directory of YAML to the agents on this machine, live.', EXAMPLES)
+  const command = makeCommand(
+    'dev',
+    'Serve a directory of YAML to the agents on this machine, live.',
+    EXAMPLES,
+  )
     .argument('<dir>', 'directory with McpServer and McpBinding YAML')
     .option('--port <n>', 'agent port on 127.0.0.1; 0 = any free', '7317')
     .option('--binding <ns/name>', 'which McpBinding to serve, when there are several')
-    .option('--state-dir <dir>', "where the sidecar keeps its state (default: a temporary directory)")
+    .option(
+      '--state-dir <dir>',
+      'where the sidecar keeps its state (default: a temporary directory)',
+    )
     .option('--output <format>', 'text, or json: one event per line', 'text');
   const parsed = parseCommand<Flags>(command, argv);
   if (parsed.kind === 'exit') return parsed.code;
   const { flags, args } = parsed;
   const port = Number(flags.port);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) return usage('--port must be a number from 0 to 65535');
-  if (flags.output !== 'text' && flags.output !== 'json') return usage('--output must be text or json');
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    return usage('--port must be a number from 0 to 65535');
+  if (flags.output !== 'text' && flags.output !== 'json')
+    return usage('--output must be text or json');
   const report =
     flags.output === 'json'
       ? createJsonReport((text) => process.stdout.write(text))
-      : createTextReport({ out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text), isColored: wantsColor(process.stdout) });
-  return runDev({ directory: args[0] ?? '.', port, binding: flags.binding, stateDirectory: flags.stateDir, report, clock: systemClock, stop: stopSignal() });
+      : createTextReport({
+          out: (text) => process.stdout.write(text),
+          err: (text) => process.stderr.write(text),
+          isColored: wantsColor(process.stdout),
+        });
+  return runDev({
+    directory: args[0] ?? '.',
+    port,
+    binding: flags.binding,
+    stateDirectory: flags.stateDir,
+    report,
+    clock: systemClock,
+    stop: stopSignal(),
+  });
 }
 
 function usage(message: string): number {

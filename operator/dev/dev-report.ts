@@ -14,7 +14,11 @@ export interface ServerView {
   readonly reason?: string;
   readonly era?: string;
   readonly protocolVersion?: string;
-  readonly tools: readonly { readonly name: string; readonly title?: string; readonly description?: string }[];
+  readonly tools: readonly {
+    readonly name: string;
+    readonly title?: string;
+    readonly description?: string;
+  }[];
 }
 
 export interface ReadyView {
@@ -28,7 +32,12 @@ export interface ReadyView {
 export interface DevReport {
   starting(what: string): void;
   ready(view: ReadyView): void;
-  reloaded(change: { readonly revision: string; readonly servers: readonly ServerView[]; readonly added: readonly string[]; readonly removed: readonly string[] }): void;
+  reloaded(change: {
+    readonly revision: string;
+    readonly servers: readonly ServerView[];
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+  }): void;
   invalid(issues: readonly ManifestIssue[]): void;
   serverState(server: ServerView): void;
   call(line: Readonly<Record<string, unknown>>): void;
@@ -51,18 +60,26 @@ export function createTextReport({ out, err, isColored }: TextReportOptions): De
   return {
     starting: (what) => out(`${colors.dim(`${what} ...`)}\n`),
     ready: (view) => out(renderReady(view, colors)),
-    reloaded: ({ added, removed, servers }) => out(renderReload({ added, removed, servers }, colors)),
+    reloaded: ({ added, removed, servers }) =>
+      out(renderReload({ added, removed, servers }, colors)),
     invalid: (issues) => err(renderInvalid(issues, colors)),
     serverState: (server) => out(`${renderServerLine(server, colors)}\n`),
     call: (line) => out(renderCall(line, colors)),
-    processEnded: (name, code, lastLines) => err(`${colors.red(`${name} ended with code ${String(code)}`)}\n${lastLines.map((line) => `    ${line}\n`).join('')}`),
+    processEnded: (name, code, lastLines) =>
+      err(
+        `${colors.red(`${name} ended with code ${String(code)}`)}\n${lastLines.map((line) => `    ${line}\n`).join('')}`,
+      ),
     problem: (message) => err(`${colors.red(message)}\n`),
-    stopping: () => out(`${colors.dim('Stopping: calls in flight may finish. Press Ctrl-C again to end at once.')}\n`),
+    stopping: () =>
+      out(
+        `${colors.dim('Stopping: calls in flight may finish. Press Ctrl-C again to end at once.')}\n`,
+      ),
   };
 }
 
 export function createJsonReport(out: Write): DevReport {
-  const event = (name: string, fields: object): void => out(`${JSON.stringify({ event: name, ...fields })}\n`);
+  const event = (name: string, fields: object): void =>
+    out(`${JSON.stringify({ event: name, ...fields })}\n`);
   // The first line that a program reads is the ready event.
   return {
     starting: () => {},
@@ -78,9 +95,15 @@ export function createJsonReport(out: Write): DevReport {
 }
 
 export function renderReady(view: ReadyView, colors: Colors): string {
-  const width = Math.max(0, ...view.servers.flatMap(({ tools }) => tools.map(({ name }) => name.length)));
+  const width = Math.max(
+    0,
+    ...view.servers.flatMap(({ tools }) => tools.map(({ name }) => name.length)),
+  );
   const servers = view.servers.map((server) => {
-    const tools = server.tools.map((tool) => `    ${tool.name.padEnd(width)}  ${colors.dim(firstSentence(tool.description ?? tool.title ?? ''))}`);
+    const tools = server.tools.map(
+      (tool) =>
+        `    ${tool.name.padEnd(width)}  ${colors.dim(firstSentence(tool.description ?? tool.title ?? ''))}`,
+    );
     return [`  ${renderServerLine(server, colors)}`, ...tools].join('\n');
   });
   return `
@@ -114,25 +137,45 @@ function renderServerLine(server: ServerView, colors: Colors): string {
   }
 }
 
-function renderReload(change: { readonly servers: readonly ServerView[]; readonly added: readonly string[]; readonly removed: readonly string[] }, colors: Colors): string {
+function renderReload(
+  change: {
+    readonly servers: readonly ServerView[];
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+  },
+  colors: Colors,
+): string {
   const lines = [
     ...change.added.map((name) => `  ${colors.green('+')} ${name}`),
     ...change.removed.map((name) => `  ${colors.red('-')} ${name}`),
-    ...change.servers.filter(({ state }) => state !== 'ok').map((server) => `  ${renderServerLine(server, colors)}`),
+    ...change.servers
+      .filter(({ state }) => state !== 'ok')
+      .map((server) => `  ${renderServerLine(server, colors)}`),
   ];
   return `${colors.green('Reloaded')}${lines.length === 0 ? '' : `\n${lines.join('\n')}`}\n`;
 }
 
 function renderInvalid(issues: readonly ManifestIssue[], colors: Colors): string {
-  const head = colors.red(`Not applied: ${String(issues.length)} ${issues.length === 1 ? 'problem' : 'problems'}. The last good configuration goes on.`);
+  const head = colors.red(
+    `Not applied: ${String(issues.length)} ${issues.length === 1 ? 'problem' : 'problems'}. The last good configuration goes on.`,
+  );
   return `${head}\n${issues.map((issue) => `  ${formatIssue(issue, colors)}\n`).join('')}`;
 }
 
 function renderCall(line: Readonly<Record<string, unknown>>, colors: Colors): string {
   const result = String(line['result_class'] ?? '');
-  const shown = result === 'ok' ? colors.green(result) : colors.red(line['error_code'] === undefined ? result : `${result} (${String(line['error_code'])})`);
-  const tool = line['alias'] === undefined ? String(line['method'] ?? '') : `${String(line['alias'])} ${String(line['remote_tool_name'] ?? '')}`;
-  const duration = typeof line['duration_ms'] === 'number' ? `${line['duration_ms'].toFixed(1)} ms` : '';
+  const shown =
+    result === 'ok'
+      ? colors.green(result)
+      : colors.red(
+          line['error_code'] === undefined ? result : `${result} (${String(line['error_code'])})`,
+        );
+  const tool =
+    line['alias'] === undefined
+      ? String(line['method'] ?? '')
+      : `${String(line['alias'])} ${String(line['remote_tool_name'] ?? '')}`;
+  const duration =
+    typeof line['duration_ms'] === 'number' ? `${line['duration_ms'].toFixed(1)} ms` : '';
   return `${colors.dim('call')} ${tool}  ${shown}  ${colors.dim(duration)}\n`;
 }
 

@@ -38,12 +38,15 @@ export async function runDev(options: DevOptions): Promise<number> {
     return EXIT.failure;
   }
   if (port !== 0 && !(await isPortFree(port))) {
-    report.problem(`Port ${String(port)} is already in use. Stop the other program, or choose another port with --port.`);
+    report.problem(
+      `Port ${String(port)} is already in use. Stop the other program, or choose another port with --port.`,
+    );
     return EXIT.portInUse;
   }
   await using undo = new AsyncDisposableStack();
   const local = undo.use(new LocalProcesses({ directory, clock: options.clock, report }));
-  if (processes.processes.length > 0) report.starting(`Starting ${processes.processes.map(({ name }) => name).join(', ')}`);
+  if (processes.processes.length > 0)
+    report.starting(`Starting ${processes.processes.map(({ name }) => name).join(', ')}`);
   const faults = await local.start(processes.processes);
   for (const fault of faults) report.problem(fault);
   if (options.stop.aborted) return EXIT.ok;
@@ -54,7 +57,11 @@ export async function runDev(options: DevOptions): Promise<number> {
 }
 
 /** The binding to serve, or the exit code. */
-async function chooseBinding({ directory, binding, report }: DevOptions): Promise<PlannedBinding | number> {
+async function chooseBinding({
+  directory,
+  binding,
+  report,
+}: DevOptions): Promise<PlannedBinding | number> {
   const plan = await planDirectory([directory], { development: true });
   switch (plan.kind) {
     case 'unreadable':
@@ -70,13 +77,28 @@ async function chooseBinding({ directory, binding, report }: DevOptions): Promis
   }
 }
 
-function pickBinding(bindings: readonly PlannedBinding[], { directory, binding, report }: Pick<DevOptions, 'directory' | 'binding' | 'report'>): PlannedBinding | number {
+function pickBinding(
+  bindings: readonly PlannedBinding[],
+  { directory, binding, report }: Pick<DevOptions, 'directory' | 'binding' | 'report'>,
+): PlannedBinding | number {
   const names = bindings.map(({ id }) => id);
-  const chosen = binding === undefined && bindings.length === 1 ? bindings[0] : bindings.find(({ id }) => id === binding);
+  const chosen =
+    binding === undefined && bindings.length === 1
+      ? bindings[0]
+      : bindings.find(({ id }) => id === binding);
   if (chosen !== undefined) return chosen;
-  if (bindings.length === 0) report.problem(`${directory} has no McpBinding. Add one that names the servers to serve; see "fairlead dev --help".`);
-  else if (binding === undefined) report.problem(`${directory} has ${String(bindings.length)} McpBindings. Choose one: --binding ${names.join(' | ')}`);
-  else report.problem(`${directory} has no McpBinding ${JSON.stringify(binding)}. It has: ${names.join(', ')}`);
+  if (bindings.length === 0)
+    report.problem(
+      `${directory} has no McpBinding. Add one that names the servers to serve; see "fairlead dev --help".`,
+    );
+  else if (binding === undefined)
+    report.problem(
+      `${directory} has ${String(bindings.length)} McpBindings. Choose one: --binding ${names.join(' | ')}`,
+    );
+  else
+    report.problem(
+      `${directory} has no McpBinding ${JSON.stringify(binding)}. It has: ${names.join(', ')}`,
+    );
   return bindings.length === 0 ? EXIT.noInput : EXIT.usage;
 }
 
@@ -130,9 +152,18 @@ class DevSession {
       const { agentPort } = await sidecar.untilReady();
       const origin = `http://127.0.0.1:${String(agentPort)}`;
       this.#statusUrl = `${origin}/status`;
-      const status = await untilSettled(this.#statusUrl, this.#revision, { clock, timeoutMs: SETTLE_TIMEOUT_MS });
+      const status = await untilSettled(this.#statusUrl, this.#revision, {
+        clock,
+        timeoutMs: SETTLE_TIMEOUT_MS,
+      });
       this.#servers = status?.servers ?? [];
-      report.ready({ url: `${origin}/mcp`, binding: this.#bindingId, directory, revision: this.#revision, servers: this.#servers });
+      report.ready({
+        url: `${origin}/mcp`,
+        binding: this.#bindingId,
+        directory,
+        revision: this.#revision,
+        servers: this.#servers,
+      });
       return origin;
     } catch (error) {
       report.problem(error instanceof Error ? error.message : 'the sidecar did not start');
@@ -170,7 +201,8 @@ class DevSession {
     this.#servers = status.servers;
     for (const server of status.servers) {
       const known = before.get(server.alias);
-      if (known === undefined || known.state !== server.state || known.reason !== server.reason) this.#options.report.serverState(server);
+      if (known === undefined || known.state !== server.state || known.reason !== server.reason)
+        this.#options.report.serverState(server);
     }
   }
 
@@ -199,7 +231,10 @@ class DevSession {
     const wasBad = this.#lastIssues !== '';
     this.#lastIssues = '';
     const binding = plan.bindings.find(({ id }) => id === this.#bindingId);
-    if (binding === undefined) report.problem(`McpBinding ${this.#bindingId} is gone. The last good configuration goes on until it is back.`);
+    if (binding === undefined)
+      report.problem(
+        `McpBinding ${this.#bindingId} is gone. The last good configuration goes on until it is back.`,
+      );
     else if (binding.text !== this.#text || wasBad) await this.#apply(binding);
   }
 
@@ -211,7 +246,10 @@ class DevSession {
       this.#revision = binding.revision;
       await this.#mounted.write(binding.text);
     }
-    const status = await untilSettled(this.#statusUrl, binding.revision, { clock, timeoutMs: SETTLE_TIMEOUT_MS });
+    const status = await untilSettled(this.#statusUrl, binding.revision, {
+      clock,
+      timeoutMs: SETTLE_TIMEOUT_MS,
+    });
     this.#servers = status?.servers ?? this.#servers;
     const after = toolNames(this.#servers);
     report.reloaded({
@@ -223,7 +261,8 @@ class DevSession {
   }
 
   #onLine(line: Readonly<Record<string, unknown>>): void {
-    if (line['event'] === 'call' && line['method'] === 'tools/call') this.#options.report.call(line);
+    if (line['event'] === 'call' && line['method'] === 'tools/call')
+      this.#options.report.call(line);
   }
 }
 

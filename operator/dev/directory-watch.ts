@@ -59,7 +59,9 @@ export class DirectoryWatch implements Disposable {
     if (this.#isClosed) return;
     if (!isFirst && fingerprint !== this.#fingerprint) this.#settle();
     this.#fingerprint = fingerprint;
-    this.#polling = this.#options.clock.setTimer(POLL_MS, () => void this.#poll(false), { unref: true });
+    this.#polling = this.#options.clock.setTimer(POLL_MS, () => void this.#poll(false), {
+      unref: true,
+    });
   }
 }
 
@@ -67,7 +69,14 @@ async function fingerprintOf(directory: string): Promise<string> {
   try {
     const entries = await readdir(directory, { recursive: true });
     const files = entries.filter((entry) => !entry.includes('node_modules')).toSorted();
-    const facts = await Promise.all(files.map((file) => stat(join(directory, file)).then(({ mtimeMs, size }) => `${file} ${String(mtimeMs)} ${String(size)}`, () => file)));
+    const facts = await Promise.all(
+      files.map((file) =>
+        stat(join(directory, file)).then(
+          ({ mtimeMs, size }) => `${file} ${String(mtimeMs)} ${String(size)}`,
+          () => file,
+        ),
+      ),
+    );
     return facts.join('\n');
   } catch {
     return 'unreadable';

@@ -31,7 +31,11 @@ interface Flags {
 }
 
 export async function renderCommand(argv: readonly string[]): Promise<number> {
-  const command = makeCommand('render', 'Write the sidecar configurations that the operator would write.', EXAMPLES)
+  const command = makeCommand(
+    'render',
+    'Write the sidecar configurations that the operator would write.',
+    EXAMPLES,
+  )
     .argument('<path...>', 'files or directories')
     .requiredOption('--out <dir>', 'where to write')
     .option('--development', 'accept plain http to loopback addresses, as "fairlead dev" does');
@@ -55,7 +59,10 @@ export async function renderCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function writeAll(bindings: readonly { readonly id: string; readonly text: string; readonly revision: string }[], out: string): Promise<number> {
+async function writeAll(
+  bindings: readonly { readonly id: string; readonly text: string; readonly revision: string }[],
+  out: string,
+): Promise<number> {
   try {
     for (const { id, text, revision } of bindings) {
       const directory = join(out, ...id.split('/'));
@@ -65,7 +72,9 @@ async function writeAll(bindings: readonly { readonly id: string; readonly text:
     }
     return EXIT.good;
   } catch (error) {
-    process.stderr.write(`fairlead render: ${error instanceof Error ? error.message : 'the output cannot be written'}\n`);
+    process.stderr.write(
+      `fairlead render: ${error instanceof Error ? error.message : 'the output cannot be written'}\n`,
+    );
     return EXIT.cannotCreate;
   }
 }

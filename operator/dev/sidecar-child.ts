@@ -29,8 +29,24 @@ export class SidecarChild {
 
   constructor(options: SidecarChildOptions) {
     const { configDirectory, stateDirectory, port, onLine } = options;
-    const flags = ['--config-dir', configDirectory, '--state-dir', stateDirectory, '--port', String(port), '--health-port', '0', '--health-host', '127.0.0.1'];
-    const { program, args } = ownCommand('sidecar', ...flags, '--development', '--exit-with-parent');
+    const flags = [
+      '--config-dir',
+      configDirectory,
+      '--state-dir',
+      stateDirectory,
+      '--port',
+      String(port),
+      '--health-port',
+      '0',
+      '--health-host',
+      '127.0.0.1',
+    ];
+    const { program, args } = ownCommand(
+      'sidecar',
+      ...flags,
+      '--development',
+      '--exit-with-parent',
+    );
     this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     readLines(this.#child.stdout, (text) => this.#read(text, onLine));
     readLines(this.#child.stderr, (text) => {
@@ -43,7 +59,13 @@ export class SidecarChild {
       });
       this.#child.once('close', (code) => resolve(code));
     });
-    void this.exited.then(() => this.#ready.reject(new Error(this.#lastError === '' ? 'the sidecar ended before it was ready' : this.#lastError)));
+    void this.exited.then(() =>
+      this.#ready.reject(
+        new Error(
+          this.#lastError === '' ? 'the sidecar ended before it was ready' : this.#lastError,
+        ),
+      ),
+    );
     this.#ready.promise.catch(() => {});
   }
 
@@ -70,7 +92,10 @@ export class SidecarChild {
     }
     if (line['event'] !== 'ready') return;
     this.#isReady = true;
-    this.#ready.resolve({ agentPort: Number(line['agent_port']), healthPort: Number(line['health_port']) });
+    this.#ready.resolve({
+      agentPort: Number(line['agent_port']),
+      healthPort: Number(line['health_port']),
+    });
   }
 }
 

@@ -18,7 +18,13 @@ const statusSchema = z.object({
       reason: z.string().optional(),
       era: z.string().optional(),
       protocolVersion: z.string().optional(),
-      tools: z.array(z.object({ name: z.string(), title: z.string().optional(), description: z.string().optional() })),
+      tools: z.array(
+        z.object({
+          name: z.string(),
+          title: z.string().optional(),
+          description: z.string().optional(),
+        }),
+      ),
     }),
   ),
 });
@@ -34,19 +40,27 @@ export async function readStatus(url: string): Promise<SidecarStatus | undefined
   const parsed = statusSchema.safeParse(JSON.parse(answer.text));
   if (!parsed.success) return undefined;
   // zod's optional members are absent or present; the view's type says the same.
-  return { revision: parsed.data.config.runningRevision ?? undefined, servers: parsed.data.servers as readonly ServerView[] };
+  return {
+    revision: parsed.data.config.runningRevision ?? undefined,
+    servers: parsed.data.servers as readonly ServerView[],
+  };
 }
 
 const POLL_MS = 100;
 
 /** The status once it runs `revision` and has asked every server; the last one seen when time is up. */
-export async function untilSettled(url: string, revision: string, options: { readonly clock: Clock; readonly timeoutMs: number }): Promise<SidecarStatus | undefined> {
+export async function untilSettled(
+  url: string,
+  revision: string,
+  options: { readonly clock: Clock; readonly timeoutMs: number },
+): Promise<SidecarStatus | undefined> {
   const { clock, timeoutMs } = options;
   const deadlineMs = clock.monotonicMs() + timeoutMs;
   let status: SidecarStatus | undefined;
   for (;;) {
     status = (await readStatus(url)) ?? status;
-    const isSettled = status?.revision === revision && status.servers.every(({ state }) => state !== 'pending');
+    const isSettled =
+      status?.revision === revision && status.servers.every(({ state }) => state !== 'pending');
     if (isSettled || clock.monotonicMs() >= deadlineMs) return status;
     await clock.sleep(POLL_MS);
   }

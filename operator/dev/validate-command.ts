@@ -29,7 +29,11 @@ interface Flags {
 }
 
 export async function validateCommand(argv: readonly string[]): Promise<number> {
-  const command = makeCommand('validate', 'Check McpServer and McpBinding YAML as the API server and the operator would.', EXAMPLES)
+  const command = makeCommand(
+    'validate',
+    'Check McpServer and McpBinding YAML as the API server and the operator would.',
+    EXAMPLES,
+  )
     .argument('<path...>', 'files or directories')
     .option('--development', 'accept plain http to loopback addresses, as "fairlead dev" does')
     .option('--output <format>', 'text or json', 'text');
@@ -60,11 +64,19 @@ function print(plan: DirectoryPlan): void {
     return;
   }
   const colors = pc.createColors(wantsColor(process.stdout));
-  const lines = (issues: readonly ManifestIssue[]): string => issues.map((issue) => `${formatIssue(issue, colors)}\n`).join('');
-  process.stdout.write(plan.warnings.map((issue) => `${colors.yellow('warning')} ${formatIssue(issue, colors)}\n`).join(''));
+  const lines = (issues: readonly ManifestIssue[]): string =>
+    issues.map((issue) => `${formatIssue(issue, colors)}\n`).join('');
+  process.stdout.write(
+    plan.warnings
+      .map((issue) => `${colors.yellow('warning')} ${formatIssue(issue, colors)}\n`)
+      .join(''),
+  );
   const counted = `${count(plan.counts.servers, 'McpServer')}, ${count(plan.counts.bindings, 'McpBinding')} in ${count(plan.counts.files, 'file')}`;
   if (plan.kind === 'ok') process.stdout.write(`${colors.green('valid')}: ${counted}\n`);
-  else process.stdout.write(`${lines(plan.issues)}${colors.red('invalid')}: ${count(plan.issues.length, 'problem')}; ${counted}\n`);
+  else
+    process.stdout.write(
+      `${lines(plan.issues)}${colors.red('invalid')}: ${count(plan.issues.length, 'problem')}; ${counted}\n`,
+    );
 }
 
 function count(number: number, noun: string): string {

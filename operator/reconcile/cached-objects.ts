@@ -11,7 +11,11 @@ import type { KubeObject, ObjectMeta } from '#operator/kube/kube-object.ts';
 /** One of our kinds: its metadata, what its spec is worth, and the status as it stands. */
 export interface CachedResource extends KubeObject {
   readonly verdict: ObjectVerdict;
-  readonly status: { readonly observedGeneration: number; readonly conditions: readonly Condition[]; readonly [field: string]: unknown };
+  readonly status: {
+    readonly observedGeneration: number;
+    readonly conditions: readonly Condition[];
+    readonly [field: string]: unknown;
+  };
 }
 
 export function cacheResource(object: KubeObject): CachedResource {
@@ -40,7 +44,13 @@ export interface CachedConfigMap extends KubeObject {
 
 export function cacheConfigMap(object: KubeObject): CachedConfigMap {
   const { apiVersion, kind, metadata } = object;
-  return { apiVersion, kind, metadata: { ...slimMetadata(metadata), ownerReferences: metadata.ownerReferences ?? [] }, dataDigest: digestData(object), dataKeys: [...keysOf(object['data']), ...keysOf(object['binaryData'])] };
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...slimMetadata(metadata), ownerReferences: metadata.ownerReferences ?? [] },
+    dataDigest: digestData(object),
+    dataKeys: [...keysOf(object['data']), ...keysOf(object['binaryData'])],
+  };
 }
 
 function keysOf(map: unknown): string[] {
@@ -49,7 +59,9 @@ function keysOf(map: unknown): string[] {
 
 /** Equal for equal `data` and `binaryData`. */
 export function digestData(object: { readonly [field: string]: unknown }): string {
-  return createHash('sha256').update(canonicalJson([object['data'] ?? {}, object['binaryData'] ?? {}])).digest('base64');
+  return createHash('sha256')
+    .update(canonicalJson([object['data'] ?? {}, object['binaryData'] ?? {}]))
+    .digest('base64');
 }
 
 /** Metadata that reconcilers look at; managed fields and annotations are most of the memory. */
@@ -69,6 +81,9 @@ export function slimMetadata(metadata: ObjectMeta): ObjectMeta {
 /** Metadata only, with the owner: who made an object that has a name of ours. */
 export function cacheMetadata(object: KubeObject): KubeObject {
   const { ownerReferences } = object.metadata;
-  const metadata = { ...slimMetadata(object.metadata), ...(ownerReferences === undefined ? {} : { ownerReferences }) };
+  const metadata = {
+    ...slimMetadata(object.metadata),
+    ...(ownerReferences === undefined ? {} : { ownerReferences }),
+  };
   return { apiVersion: object.apiVersion, kind: object.kind, metadata };
 }

@@ -47,10 +47,16 @@ export function buildConditions(input: ConditionInput, context: ConditionContext
 
 /** The first that is not True says why. */
 function summarize(verdicts: readonly Verdict[]): Verdict {
-  return verdicts.find(({ status }) => status !== 'True') ?? yes('Ready', 'Everything is in order.');
+  return (
+    verdicts.find(({ status }) => status !== 'True') ?? yes('Ready', 'Everything is in order.')
+  );
 }
 
-function condition(type: string, { status, reason, message }: Verdict, { previous, generation, now }: ConditionContext): Condition {
+function condition(
+  type: string,
+  { status, reason, message }: Verdict,
+  { previous, generation, now }: ConditionContext,
+): Condition {
   const before = previous.find((known) => known.type === type);
   const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
   return { type, status, observedGeneration: generation, lastTransitionTime, reason, message };

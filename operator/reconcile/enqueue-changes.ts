@@ -30,7 +30,12 @@ function priorityOf(isInitialList: boolean): { readonly priority: number } | und
 function mattersTo(old: CachedResource | undefined, current: CachedResource | undefined): boolean {
   if (old === undefined || current === undefined) return true;
   const { generation, deletionTimestamp, uid } = current.metadata;
-  return old.metadata.uid !== uid || old.metadata.generation !== generation || old.metadata.deletionTimestamp !== deletionTimestamp || current.status.observedGeneration !== generation;
+  return (
+    old.metadata.uid !== uid ||
+    old.metadata.generation !== generation ||
+    old.metadata.deletionTimestamp !== deletionTimestamp ||
+    current.status.observedGeneration !== generation
+  );
 }
 
 function onServer(world: World, queues: Queues): ChangeHandler<CachedResource> {
@@ -39,7 +44,8 @@ function onServer(world: World, queues: Queues): ChangeHandler<CachedResource> {
     queues.servers.add(key, priorityOf(isInitialList));
     // At the first list every binding is queued for itself.
     if (isInitialList) return;
-    for (const binding of world.bindingsOf(key)) queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
+    for (const binding of world.bindingsOf(key))
+      queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
   };
 }
 
@@ -49,14 +55,18 @@ function onBinding(queues: Queues): ChangeHandler<CachedResource> {
     queues.bindings.add(key, priorityOf(isInitialList));
     if (isInitialList) return;
     // Servers count the bindings that use them, those of before and those of now.
-    const servers = new Set([...(old === undefined ? [] : serversOf(old)), ...(current === undefined ? [] : serversOf(current))]);
+    const servers = new Set([
+      ...(old === undefined ? [] : serversOf(old)),
+      ...(current === undefined ? [] : serversOf(current)),
+    ]);
     for (const server of servers) queues.servers.add(server);
   };
 }
 
 function onNamespace(world: World, queues: Queues): ChangeHandler<KubeObject> {
   return (old, current, { key, isInitialList }) => {
-    if (isInitialList || (old !== undefined && current !== undefined && sameLabels(old, current))) return;
+    if (isInitialList || (old !== undefined && current !== undefined && sameLabels(old, current)))
+      return;
     for (const binding of world.bindingsIn(key)) {
       queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
       for (const server of serversOf(binding)) queues.servers.add(server);
@@ -87,7 +97,8 @@ function onConfigMap(world: World, queues: Queues): ChangeHandler<KubeObject> {
     for (const server of world.serversWithBundle(key)) {
       const serverKey = namespacedKey(server.metadata.name, server.metadata.namespace);
       queues.servers.add(serverKey);
-      for (const binding of world.bindingsOf(serverKey)) queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
+      for (const binding of world.bindingsOf(serverKey))
+        queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
     }
   };
 }

@@ -4,7 +4,13 @@ import { API_GROUP, API_VERSION, KIND_DEFINITIONS, type Kind } from '#crds/custo
 import type { ApiResource } from '#operator/kube/kube-object.ts';
 
 function ownKind(kind: Kind): ApiResource {
-  return { group: API_GROUP, version: API_VERSION, kind, plural: KIND_DEFINITIONS[kind].plural, isNamespaced: true };
+  return {
+    group: API_GROUP,
+    version: API_VERSION,
+    kind,
+    plural: KIND_DEFINITIONS[kind].plural,
+    isNamespaced: true,
+  };
 }
 
 export const MCP_SERVERS = ownKind('McpServer');

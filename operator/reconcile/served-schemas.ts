@@ -18,18 +18,32 @@ export interface ServedSchemasOptions {
 }
 
 /** Waits, saying what is missing, until everything is there. */
-export async function untilSchemasServed({ client, clock, log, signal }: ServedSchemasOptions): Promise<void> {
+export async function untilSchemasServed({
+  client,
+  clock,
+  log,
+  signal,
+}: ServedSchemasOptions): Promise<void> {
   let last = '';
   for (;;) {
     try {
-      const missing = findMissing(await client.getJson(`/openapi/v3/apis/${API_GROUP}/${API_VERSION}`, { signal }));
+      const missing = findMissing(
+        await client.getJson(`/openapi/v3/apis/${API_GROUP}/${API_VERSION}`, { signal }),
+      );
       if (missing.length === 0) return;
       const said = missing.slice(0, 20).join(', ');
-      if (said !== last) log.error({ event: 'crds', missing: said }, 'the CRDs lack fields that this version needs; apply its crds/*.yaml');
+      if (said !== last)
+        log.error(
+          { event: 'crds', missing: said },
+          'the CRDs lack fields that this version needs; apply its crds/*.yaml',
+        );
       last = said;
     } catch (error) {
       if (signal.aborted) throw error;
-      log.warn({ event: 'crds', ...errorFields(error) }, 'the CRDs cannot be read yet; apply crds/*.yaml if they are missing');
+      log.warn(
+        { event: 'crds', ...errorFields(error) },
+        'the CRDs cannot be read yet; apply crds/*.yaml if they are missing',
+      );
     }
     await clock.sleep(RETRY_MS, signal);
   }
@@ -50,7 +64,13 @@ export function findMissing(document: unknown): string[] {
 
 function isKind(schema: unknown, kind: string): boolean {
   const kinds = (schema as Schema | undefined)?.['x-kubernetes-group-version-kind'];
-  return Array.isArray(kinds) && kinds.some((entry: Schema) => entry['group'] === API_GROUP && entry['version'] === API_VERSION && entry['kind'] === kind);
+  return (
+    Array.isArray(kinds) &&
+    kinds.some(
+      (entry: Schema) =>
+        entry['group'] === API_GROUP && entry['version'] === API_VERSION && entry['kind'] === kind,
+    )
+  );
 }
 
 function* missingIn(wanted: Schema, served: unknown, path: string): Generator<string> {
@@ -61,7 +81,8 @@ function* missingIn(wanted: Schema, served: unknown, path: string): Generator<st
     else yield* missingIn(child as Schema, servedProperties[name], at);
   }
   const items = wanted['items'];
-  if (items !== undefined) yield* missingIn(items as Schema, unwrap(recordAt(unwrap(served), 'items')), `${path}[]`);
+  if (items !== undefined)
+    yield* missingIn(items as Schema, unwrap(recordAt(unwrap(served), 'items')), `${path}[]`);
 }
 
 /** OpenAPI v3 puts a default beside an `allOf` of the schema proper. */

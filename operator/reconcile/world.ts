@@ -3,7 +3,12 @@
 
 import type { McpBinding, McpServer } from '#crds/validate-object.ts';
 import type { KubeClient } from '#operator/kube/kube-client.ts';
-import { CONFIG_MAPS, type KubeObject, namespacedKey, objectKey } from '#operator/kube/kube-object.ts';
+import {
+  CONFIG_MAPS,
+  type KubeObject,
+  namespacedKey,
+  objectKey,
+} from '#operator/kube/kube-object.ts';
 import type { Informer } from '#operator/watch/informer.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
@@ -24,17 +29,23 @@ export interface Informers {
 }
 
 export function asServer(object: CachedResource | undefined): McpServer | undefined {
-  return object?.verdict.kind === 'ok' && object.verdict.object.kind === 'McpServer' ? object.verdict.object : undefined;
+  return object?.verdict.kind === 'ok' && object.verdict.object.kind === 'McpServer'
+    ? object.verdict.object
+    : undefined;
 }
 
 export function asBinding(object: CachedResource | undefined): McpBinding | undefined {
-  return object?.verdict.kind === 'ok' && object.verdict.object.kind === 'McpBinding' ? object.verdict.object : undefined;
+  return object?.verdict.kind === 'ok' && object.verdict.object.kind === 'McpBinding'
+    ? object.verdict.object
+    : undefined;
 }
 
 /** Keys of the servers that a binding names, for the index. */
 export function serversOf(object: CachedResource): string[] {
   const binding = asBinding(object);
-  return (binding?.spec.servers ?? []).map(({ name, namespace }) => namespacedKey(name, namespace ?? object.metadata.namespace));
+  return (binding?.spec.servers ?? []).map(({ name, namespace }) =>
+    namespacedKey(name, namespace ?? object.metadata.namespace),
+  );
 }
 
 /** Key of the ConfigMap that holds a server's CA bundle, for the index. */
@@ -47,7 +58,10 @@ export class World {
   readonly #informers: Informers;
   readonly #client: Pick<KubeClient, 'find'>;
   /** Contents of CA ConfigMaps by key, for the resource version that they were read at. */
-  readonly #bundles = new Map<string, { readonly resourceVersion: string | undefined; readonly data: ConfigMapData }>();
+  readonly #bundles = new Map<
+    string,
+    { readonly resourceVersion: string | undefined; readonly data: ConfigMapData }
+  >();
 
   constructor(informers: Informers, client: Pick<KubeClient, 'find'>) {
     this.#informers = informers;
@@ -94,7 +108,10 @@ export class World {
     const namespace = serverKey.split('/')[0] ?? '';
     return this.bindingsOf(serverKey).filter((binding) => {
       const own = binding.metadata.namespace ?? '';
-      return isNamespaceAllowed(server, namespace, { namespace: own, namespaceLabels: this.namespaceLabels(own) ?? {} });
+      return isNamespaceAllowed(server, namespace, {
+        namespace: own,
+        namespaceLabels: this.namespaceLabels(own) ?? {},
+      });
     }).length;
   }
 
@@ -103,7 +120,10 @@ export class World {
     const object = this.server(key);
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined;
     const [bundleKey] = caBundleOf(object);
-    return judgeServer(object.verdict, bundleKey === undefined ? undefined : await this.#readBundle(bundleKey, signal));
+    return judgeServer(
+      object.verdict,
+      bundleKey === undefined ? undefined : await this.#readBundle(bundleKey, signal),
+    );
   }
 
   async #readBundle(key: string, signal: AbortSignal): Promise<ConfigMapData> {
@@ -113,7 +133,8 @@ export class World {
       return undefined;
     }
     const known = this.#bundles.get(key);
-    if (known !== undefined && known.resourceVersion === current.metadata.resourceVersion) return known.data;
+    if (known !== undefined && known.resourceVersion === current.metadata.resourceVersion)
+      return known.data;
     const read = await this.#client.find({ resource: CONFIG_MAPS, ...splitName(key) }, { signal });
     const data = read === undefined ? undefined : textData(read);
     this.#bundles.set(key, { resourceVersion: read?.metadata.resourceVersion, data });
@@ -129,7 +150,9 @@ function splitName(key: string): { readonly namespace: string; readonly name: st
 function textData(object: KubeObject): ConfigMapData {
   const data = object['data'];
   if (data === null || typeof data !== 'object') return {};
-  return Object.fromEntries(Object.entries(data).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  return Object.fromEntries(
+    Object.entries(data).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
 export function keyOf(object: KubeObject): string {

@@ -13,7 +13,11 @@ export interface StatusWrite {
   readonly resource: ApiResource;
   readonly object: CachedResource;
   /** The whole status; members that are absent are removed. */
-  readonly status: { readonly observedGeneration: number; readonly conditions: readonly Condition[]; readonly [field: string]: unknown };
+  readonly status: {
+    readonly observedGeneration: number;
+    readonly conditions: readonly Condition[];
+    readonly [field: string]: unknown;
+  };
   readonly signal: AbortSignal;
 }
 
@@ -23,21 +27,37 @@ export interface StatusWriter {
 }
 
 /** True when something was written. */
-export async function writeStatus({ client, events }: StatusWriter, write: StatusWrite): Promise<boolean> {
+export async function writeStatus(
+  { client, events }: StatusWriter,
+  write: StatusWrite,
+): Promise<boolean> {
   const { resource, object, status, signal } = write;
   if (canonicalJson(status) === canonicalJson(object.status)) return false;
   const { name, namespace, uid } = object.metadata;
   // The uid makes the API server refuse when the object was deleted and made anew meanwhile.
-  const metadata = { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) };
-  await client.applyStatus(resource, { apiVersion: object.apiVersion, kind: object.kind, metadata, status }, { signal });
+  const metadata = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+  };
+  await client.applyStatus(
+    resource,
+    { apiVersion: object.apiVersion, kind: object.kind, metadata, status },
+    { signal },
+  );
   announce(events, object, status.conditions);
   return true;
 }
 
-function announce(events: StatusWriter['events'], object: CachedResource, conditions: readonly Condition[]): void {
+function announce(
+  events: StatusWriter['events'],
+  object: CachedResource,
+  conditions: readonly Condition[],
+): void {
   const ready = conditions.find(({ type }) => type === 'Ready');
   const before = object.status.conditions.find(({ type }) => type === 'Ready');
-  if (ready === undefined || (before?.status === ready.status && before.reason === ready.reason)) return;
+  if (ready === undefined || (before?.status === ready.status && before.reason === ready.reason))
+    return;
   events.record({
     regarding: object,
     type: ready.status === 'True' ? 'Normal' : 'Warning',

@@ -23,7 +23,11 @@ export interface IncludedServer {
 }
 
 export interface RenderInput {
-  readonly binding: { readonly namespace: string; readonly name: string; readonly spec: McpBindingSpec };
+  readonly binding: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly spec: McpBindingSpec;
+  };
   readonly tenant: string;
   readonly servers: readonly IncludedServer[];
 }
@@ -46,7 +50,10 @@ function configBody({ binding, tenant, servers }: RenderInput): SidecarConfigBod
     binding: { namespace: binding.namespace, name: binding.name },
     identity: { tenant, user: { type: 'Static', id: spec.user.static.id } },
     listeners: { agentPort: spec.sidecar.port },
-    servers: servers.filter((server) => !server.spec.suspend).map(renderServer).toSorted(byPriority),
+    servers: servers
+      .filter((server) => !server.spec.suspend)
+      .map(renderServer)
+      .toSorted(byPriority),
     drain: { timeoutMs: durationMs(spec.sidecar.drainTimeout) },
     telemetry: { logLevel: spec.sidecar.logLevel },
   };
@@ -69,12 +76,17 @@ function renderServer({ entry, namespace, spec, caBundle }: IncludedServer): Ser
     egress: {
       allowedHosts: [...egress.allowedHosts],
       allowedPorts: [...egress.allowedPorts],
-      inClusterExceptions: egress.inClusterExceptions.map(({ host, cidrs, ports }) => ({ host, cidrs: [...cidrs], ports: [...ports] })),
+      inClusterExceptions: egress.inClusterExceptions.map(({ host, cidrs, ports }) => ({
+        host,
+        cidrs: [...cidrs],
+        ports: [...ports],
+      })),
       ...(caBundle === undefined ? {} : { caBundle }),
     },
     authorization: { type: 'None' },
     tools: {
-      allow: entry.tools === undefined ? [[...tools.allow]] : [[...tools.allow], [...entry.tools.allow]],
+      allow:
+        entry.tools === undefined ? [[...tools.allow]] : [[...tools.allow], [...entry.tools.allow]],
       trustReadOnlyHint: tools.trustReadOnlyHint,
       overrides: tools.overrides.map(({ name, effect }) => ({ name, effect })),
     },
@@ -85,10 +97,18 @@ function renderServer({ entry, namespace, spec, caBundle }: IncludedServer): Ser
 }
 
 function renderLimits(server: ServerLimitsSpec, binding: BindingLimitsSpec): ServerLimits {
-  const count = (key: 'maxConcurrency' | 'queueSize' | 'maxRequestBytes' | 'maxResponseBytes' | 'maxInputRounds' | 'maxRetries'): number =>
-    Math.min(server[key], binding[key] ?? server[key]);
-  const timeoutMs = (key: 'queueTimeout' | 'connectTimeout' | 'requestTimeout' | 'streamReadTimeout'): number =>
-    Math.min(durationMs(server[key]), durationMs(binding[key] ?? server[key]));
+  const count = (
+    key:
+      | 'maxConcurrency'
+      | 'queueSize'
+      | 'maxRequestBytes'
+      | 'maxResponseBytes'
+      | 'maxInputRounds'
+      | 'maxRetries',
+  ): number => Math.min(server[key], binding[key] ?? server[key]);
+  const timeoutMs = (
+    key: 'queueTimeout' | 'connectTimeout' | 'requestTimeout' | 'streamReadTimeout',
+  ): number => Math.min(durationMs(server[key]), durationMs(binding[key] ?? server[key]));
   const streamReadTimeoutMs = timeoutMs('streamReadTimeout');
   return {
     maxConcurrency: count('maxConcurrency'),

@@ -58,18 +58,28 @@ interface Candidate {
 }
 
 /** Sources in the order in which their tools are listed (priority, then alias). */
-export function buildCatalogSnapshot(sources: readonly SnapshotSource[], options: SnapshotOptions): CatalogSnapshot {
+export function buildCatalogSnapshot(
+  sources: readonly SnapshotSource[],
+  options: SnapshotOptions,
+): CatalogSnapshot {
   const candidates = sources.flatMap((source) => candidatesOf(source, options.era));
   const names = options.hasBareNames
     ? candidates.map((candidate) => candidate.remote.name)
-    : exposedNames(candidates.map(({ source, remote }) => ({ alias: source.config.alias, tool: remote.name })));
+    : exposedNames(
+        candidates.map(({ source, remote }) => ({ alias: source.config.alias, tool: remote.name })),
+      );
   const tools = new Map<string, CatalogTool>();
   const definitions: string[] = [];
   for (const [index, candidate] of candidates.entries()) {
     const name = names[index];
     if (name === undefined || tools.has(name)) continue;
     const { source, remote } = candidate;
-    tools.set(name, { name, remote, link: source.link, effect: decideToolEffect(source.config.tools, remote.name, remote.definition) });
+    tools.set(name, {
+      name,
+      remote,
+      link: source.link,
+      effect: decideToolEffect(source.config.tools, remote.name, remote.definition),
+    });
     definitions.push(JSON.stringify({ ...candidate.json, name }));
   }
   const toolsJson = `[${definitions.join(',')}]`;
@@ -81,7 +91,11 @@ function candidatesOf(source: SnapshotSource, era: Era): Candidate[] {
   if (listed === undefined) return [];
   return listed.listing.tools
     .filter((remote) => source.isAllowed(remote.name))
-    .map((remote) => ({ source, remote, json: presentTool(remote.definition, listed.side.era, era) }));
+    .map((remote) => ({
+      source,
+      remote,
+      json: presentTool(remote.definition, listed.side.era, era),
+    }));
 }
 
 function missingOf({ config, state }: SnapshotSource): MissingServer[] {
@@ -89,7 +103,13 @@ function missingOf({ config, state }: SnapshotSource): MissingServer[] {
     case 'listed':
       return [];
     case 'pending':
-      return [{ alias: config.alias, code: 'PENDING', message: 'The server is being asked for its tools.' }];
+      return [
+        {
+          alias: config.alias,
+          code: 'PENDING',
+          message: 'The server is being asked for its tools.',
+        },
+      ];
     case 'unavailable':
       return [{ alias: config.alias, code: state.error.code, message: state.error.message }];
     default:

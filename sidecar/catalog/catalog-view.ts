@@ -4,7 +4,11 @@
 import type { Era } from '#sidecar/agent-api/exchange.ts';
 import type { ServerLink } from '#sidecar/connections/server-link.ts';
 
-import { buildCatalogSnapshot, type CatalogSnapshot, type CatalogTool } from './catalog-snapshot.ts';
+import {
+  buildCatalogSnapshot,
+  type CatalogSnapshot,
+  type CatalogTool,
+} from './catalog-snapshot.ts';
 
 export interface CatalogViewOptions {
   readonly era: Era;
@@ -49,20 +53,30 @@ export class CatalogView {
   /** The same for the one server whose tool this name could be. */
   untilTriedFor(name: string): Promise<void> | undefined {
     const { era } = this.#options;
-    const links = this.#links().filter((link) => this.#couldOwn(link, name) && link.listings[era].isPending);
-    return links.length === 0 ? undefined : Promise.all(links.map((link) => link.listings[era].firstAttempt())).then(() => undefined);
+    const links = this.#links().filter(
+      (link) => this.#couldOwn(link, name) && link.listings[era].isPending,
+    );
+    return links.length === 0
+      ? undefined
+      : Promise.all(links.map((link) => link.listings[era].firstAttempt())).then(() => undefined);
   }
 
   /** The server whose tools are not known yet and whose tool this name could be. */
   unavailableOwner(name: string): ServerLink | undefined {
     const { era } = this.#options;
-    return this.#links().find((link) => this.#couldOwn(link, name) && link.listings[era].state.kind === 'unavailable' && link.lastListing(era) === undefined);
+    return this.#links().find(
+      (link) =>
+        this.#couldOwn(link, name) &&
+        link.listings[era].state.kind === 'unavailable' &&
+        link.lastListing(era) === undefined,
+    );
   }
 
   /** Full names whose bare name is `name`: what the caller may have meant. */
   candidates(name: string): string[] {
     const found: string[] = [];
-    for (const tool of this.current().tools.values()) if (tool.remote.name === name && tool.name !== name) found.push(tool.name);
+    for (const tool of this.current().tools.values())
+      if (tool.remote.name === name && tool.name !== name) found.push(tool.name);
     return found;
   }
 
@@ -77,7 +91,12 @@ export class CatalogView {
 
   #build(): CatalogSnapshot {
     const { era, alias } = this.#options;
-    const sources = this.#links().map((link) => ({ link, config: link.config, isAllowed: link.isToolAllowed, state: link.listings[era].state }));
+    const sources = this.#links().map((link) => ({
+      link,
+      config: link.config,
+      isAllowed: link.isToolAllowed,
+      state: link.listings[era].state,
+    }));
     return buildCatalogSnapshot(sources, { era, hasBareNames: alias !== undefined });
   }
 }

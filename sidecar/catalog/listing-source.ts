@@ -20,7 +20,11 @@ export type ListingState =
   | { readonly kind: 'pending' }
   | { readonly kind: 'listed'; readonly listing: ToolListing; readonly side: Side }
   /** `last` is the last good listing: its tools stay visible while the server is away. */
-  | { readonly kind: 'unavailable'; readonly error: FairleadError; readonly last: Listed | undefined };
+  | {
+      readonly kind: 'unavailable';
+      readonly error: FairleadError;
+      readonly last: Listed | undefined;
+    };
 
 export interface Listed {
   readonly listing: ToolListing;
@@ -92,7 +96,12 @@ export class ListingSource {
     const { clock, partition } = this.#options;
     return new Promise((resolve) => {
       const timer = clock.setTimer(partition.target.server.limits.connectTimeoutMs, () => {
-        if (this.isPending) this.#fail(new FairleadError('SERVER_UNAVAILABLE', { logDetail: 'no answer within the connect timeout' }));
+        if (this.isPending)
+          this.#fail(
+            new FairleadError('SERVER_UNAVAILABLE', {
+              logDetail: 'no answer within the connect timeout',
+            }),
+          );
         resolve();
       });
       void work.then(() => {
@@ -134,7 +143,12 @@ export class ListingSource {
     try {
       return await listTools(partition.target, side, session);
     } catch (error) {
-      if (session === undefined || !(error instanceof FairleadError) || error.code !== 'SESSION_LOST') throw error;
+      if (
+        session === undefined ||
+        !(error instanceof FairleadError) ||
+        error.code !== 'SESSION_LOST'
+      )
+        throw error;
       // A list only reads: with a session that the server forgot, it is asked once more in a new one.
       partition.sharedSession.forget(session);
       return listTools(partition.target, side, await partition.sharedSession.get());
@@ -152,13 +166,27 @@ export class ListingSource {
 
   #fail(error: FairleadError): void {
     const { clock, log, partition, era } = this.#options;
-    const last = this.#state.kind === 'listed' ? this.#state : this.#state.kind === 'unavailable' ? this.#state.last : undefined;
-    const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures) * (0.5 + Math.random() * 0.5);
+    const last =
+      this.#state.kind === 'listed'
+        ? this.#state
+        : this.#state.kind === 'unavailable'
+          ? this.#state.last
+          : undefined;
+    const delayMs =
+      Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures) * (0.5 + Math.random() * 0.5);
     this.#failures += 1;
     this.#dueMs = clock.monotonicMs() + delayMs;
     if (this.#isClosed) return;
     if (this.#state.kind !== 'unavailable') {
-      log.warn({ alias: partition.target.server.alias, era, error_code: error.code, detail: error.logDetail }, 'server unavailable');
+      log.warn(
+        {
+          alias: partition.target.server.alias,
+          era,
+          error_code: error.code,
+          detail: error.logDetail,
+        },
+        'server unavailable',
+      );
     }
     this.#setState({ kind: 'unavailable', error, last });
     this.#retryTimer?.cancel();
@@ -167,7 +195,10 @@ export class ListingSource {
 
   #setState(state: ListingState): void {
     if (state.kind === 'listed' && this.#state.kind === 'unavailable') {
-      this.#options.log.info({ alias: this.#options.partition.target.server.alias }, 'server available again');
+      this.#options.log.info(
+        { alias: this.#options.partition.target.server.alias },
+        'server available again',
+      );
     }
     this.#state = state;
     this.#options.onChanged();
@@ -175,7 +206,9 @@ export class ListingSource {
 }
 
 function asFairleadError(error: unknown): FairleadError {
-  return error instanceof FairleadError ? error : new FairleadError('INTERNAL_ERROR', { cause: error });
+  return error instanceof FairleadError
+    ? error
+    : new FairleadError('INTERNAL_ERROR', { cause: error });
 }
 
 /** What is visible of a state: the current listing, or the last good one. */

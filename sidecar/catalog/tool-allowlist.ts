@@ -13,7 +13,8 @@ function globMatcher(parts: readonly string[]): (name: string) => boolean {
   const last = parts.at(-1) ?? '';
   const middle = parts.slice(1, -1);
   return (name) => {
-    if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
+    if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+      return false;
     let at = first.length;
     const end = name.length - last.length;
     for (const part of middle) {
@@ -28,5 +29,6 @@ function globMatcher(parts: readonly string[]): (name: string) => boolean {
 /** Every list must have a matching pattern. */
 export function compileAllowlist(lists: readonly (readonly string[])[]): (name: string) => boolean {
   const compiled = lists.map((patterns) => patterns.map(compileToolPattern));
-  return (name) => compiled.length > 0 && compiled.every((patterns) => patterns.some((matches) => matches(name)));
+  return (name) =>
+    compiled.length > 0 && compiled.every((patterns) => patterns.some((matches) => matches(name)));
 }

@@ -12,14 +12,21 @@ export function decideToolEffect(
 ): ToolEffect {
   const override = tools.overrides.find((candidate) => candidate.name === name)?.effect;
   const hints = annotationsOf(definition);
-  if (override === 'ReadOnly' || (override === undefined && tools.trustReadOnlyHint && hints.readOnlyHint === true)) {
+  if (
+    override === 'ReadOnly' ||
+    (override === undefined && tools.trustReadOnlyHint && hints.readOnlyHint === true)
+  ) {
     // A server that calls its own tool destructive is believed, whatever else was said of it by hint.
     return override === undefined && hints.destructiveHint === true ? 'Write' : 'ReadOnly';
   }
   return override ?? 'Write';
 }
 
-function annotationsOf(definition: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function annotationsOf(
+  definition: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const annotations = definition['annotations'];
-  return annotations !== null && typeof annotations === 'object' ? (annotations as Readonly<Record<string, unknown>>) : {};
+  return annotations !== null && typeof annotations === 'object'
+    ? (annotations as Readonly<Record<string, unknown>>)
+    : {};
 }

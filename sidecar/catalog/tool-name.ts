@@ -20,7 +20,9 @@ export function exposedNames(pairs: readonly NamedPair[]): string[] {
   const taken = new Set(plain.filter((name) => VALID.test(name)));
   const hashed = new Map<number, string>();
   // Pairs that need a hash take theirs in the order of their full names: independent of list order.
-  const needHash = pairs.map((_, index) => index).filter((index) => !VALID.test(plain[index] ?? ''));
+  const needHash = pairs
+    .map((_, index) => index)
+    .filter((index) => !VALID.test(plain[index] ?? ''));
   needHash.sort((a, b) => ((plain[a] ?? '') < (plain[b] ?? '') ? -1 : 1));
   for (const index of needHash) {
     const pair = pairs[index];
@@ -33,7 +35,9 @@ export function exposedNames(pairs: readonly NamedPair[]): string[] {
 }
 
 function hashedName({ alias, tool }: NamedPair, taken: ReadonlySet<string>): string {
-  const digest = createHash('sha256').update(JSON.stringify([alias, tool])).digest('hex');
+  const digest = createHash('sha256')
+    .update(JSON.stringify([alias, tool]))
+    .digest('hex');
   const readable = `${alias}${SEPARATOR}${tool.replaceAll(/[^A-Za-z0-9_-]+/g, '_')}`;
   for (let length = 8; length <= 40; length += 4) {
     const name = `${readable.slice(0, MAX_NAME_LENGTH - length - 1)}_${digest.slice(0, length)}`;

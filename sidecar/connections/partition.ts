@@ -4,7 +4,11 @@
 
 import type { Clock } from '#core/clock.ts';
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
-import { createGuardedPool, type EgressDecision, type ResolveHost } from '#core/egress/guarded-pool.ts';
+import {
+  createGuardedPool,
+  type EgressDecision,
+  type ResolveHost,
+} from '#core/egress/guarded-pool.ts';
 import { grantId } from '#core/identity/grant-id.ts';
 import type { PartitionKey } from '#core/identity/ids.ts';
 import { partitionKey } from '#core/identity/partition-key.ts';
@@ -68,7 +72,9 @@ export class Partition {
       clock: deps.clock,
     });
     this.sharedSession = new SessionSlot(() => this.#openSession());
-    this.negotiator = new SideNegotiator(this.target, { offerSession: (session) => this.sharedSession.offer(session) });
+    this.negotiator = new SideNegotiator(this.target, {
+      offerSession: (session) => this.sharedSession.offer(session),
+    });
   }
 
   get leases(): number {
@@ -129,7 +135,10 @@ export class Partition {
 
   async #openSession() {
     const side: Side = await this.negotiator.sideFor('legacy');
-    return openLegacySession(this.target, { protocolVersion: side.protocolVersion, clientCapabilities: {} });
+    return openLegacySession(this.target, {
+      protocolVersion: side.protocolVersion,
+      clientCapabilities: {},
+    });
   }
 }
 

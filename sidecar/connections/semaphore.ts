@@ -134,7 +134,10 @@ export class Semaphore {
     this.#timer = undefined;
     const nowMs = this.#options.clock.monotonicMs();
     const expired: Waiting[] = [];
-    while (this.#queue[0] !== undefined && (this.#queue[0].isGone || this.#queue[0].expiresMs <= nowMs)) {
+    while (
+      this.#queue[0] !== undefined &&
+      (this.#queue[0].isGone || this.#queue[0].expiresMs <= nowMs)
+    ) {
       const head = this.#queue.shift();
       if (head === undefined || head.isGone) continue;
       head.isGone = true;

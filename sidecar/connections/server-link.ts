@@ -31,7 +31,8 @@ export class ServerLink {
         clock: deps.clock,
         log: deps.log,
         onChanged: () => {
-          if (this.listings[era].state.kind === 'listed') this.listings[era === 'modern' ? 'legacy' : 'modern'].retryNow();
+          if (this.listings[era].state.kind === 'listed')
+            this.listings[era === 'modern' ? 'legacy' : 'modern'].retryNow();
           options.onChanged();
         },
       });

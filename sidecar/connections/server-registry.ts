@@ -151,7 +151,13 @@ class PrincipalServers {
     const generation = (this.#generations.get(server.alias) ?? 0) + 1;
     this.#generations.set(server.alias, generation);
     return new ServerLink(
-      { server, principal: this.#principal, bindingNamespace, generation, onChanged: () => this.#invalidate() },
+      {
+        server,
+        principal: this.#principal,
+        bindingNamespace,
+        generation,
+        onChanged: () => this.#invalidate(),
+      },
       this.#deps,
     );
   }
@@ -167,7 +173,8 @@ class PrincipalServers {
       const alias = key.split(' ')[1];
       if (alias !== undefined && !aliases.has(alias)) this.#views.delete(key);
     }
-    for (const alias of this.#generations.keys()) if (!aliases.has(alias)) this.#generations.delete(alias);
+    for (const alias of this.#generations.keys())
+      if (!aliases.has(alias)) this.#generations.delete(alias);
     this.#invalidate();
   }
 }

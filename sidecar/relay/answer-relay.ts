@@ -3,9 +3,18 @@
 // final response has been seen; a stream that ends without it is a lost answer, not a success.
 
 import { FairleadError } from '#core/errors.ts';
-import { answerError, answerJsonBytes, endStream, startStream } from '#sidecar/agent-api/answers.ts';
+import {
+  answerError,
+  answerJsonBytes,
+  endStream,
+  startStream,
+} from '#sidecar/agent-api/answers.ts';
 import type { AgentExchange } from '#sidecar/agent-api/exchange.ts';
-import type { AnswerSink, InFlightRequest, UpstreamFailure } from '#sidecar/upstream/upstream-types.ts';
+import type {
+  AnswerSink,
+  InFlightRequest,
+  UpstreamFailure,
+} from '#sidecar/upstream/upstream-types.ts';
 
 import type { CallLeg, FinalResponse } from './call-leg.ts';
 import type { InputRounds } from './input-rounds.ts';
@@ -41,9 +50,17 @@ export class AnswerRelay implements AnswerSink {
 
   onJson(status: number, body: Buffer): void {
     const message = this.#options.leg.readJson(body);
-    if (message.kind === 'response') this.#finish(message, agentStatus(this.#options, message, status));
-    else if (message.kind === 'fault') this.#fail({ code: message.code, sent: 'unknown', detail: message.detail, status });
-    else this.#fail({ code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', detail: 'the JSON body is no response', status });
+    if (message.kind === 'response')
+      this.#finish(message, agentStatus(this.#options, message, status));
+    else if (message.kind === 'fault')
+      this.#fail({ code: message.code, sent: 'unknown', detail: message.detail, status });
+    else
+      this.#fail({
+        code: 'UPSTREAM_PROTOCOL_ERROR',
+        sent: 'unknown',
+        detail: 'the JSON body is no response',
+        status,
+      });
   }
 
   onStreamStart(): void {
@@ -71,7 +88,11 @@ export class AnswerRelay implements AnswerSink {
   }
 
   onStreamEnd(): void {
-    this.#fail({ code: 'OUTCOME_UNKNOWN', sent: 'unknown', detail: 'the stream ended without an answer' });
+    this.#fail({
+      code: 'OUTCOME_UNKNOWN',
+      sent: 'unknown',
+      detail: 'the stream ended without an answer',
+    });
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -112,7 +133,11 @@ export class AnswerRelay implements AnswerSink {
   #isOverInputRounds(message: FinalResponse): boolean {
     if (message.inputRequired === undefined) return false;
     const { exchange, inputRounds, partitionKey, maxInputRounds } = this.#options;
-    const round = inputRounds.next(partitionKey, exchange.request.params?.['requestState'], message.inputRequired.requestState);
+    const round = inputRounds.next(
+      partitionKey,
+      exchange.request.params?.['requestState'],
+      message.inputRequired.requestState,
+    );
     return round > maxInputRounds;
   }
 
@@ -129,7 +154,11 @@ function asText(payload: string | Buffer): string {
 }
 
 /** Within an era the server's status stands; legacy clients read errors from a 200 only. */
-function agentStatus({ leg, exchange }: AnswerRelayOptions, { rpcErrorCode }: FinalResponse, status: number): number {
+function agentStatus(
+  { leg, exchange }: AnswerRelayOptions,
+  { rpcErrorCode }: FinalResponse,
+  status: number,
+): number {
   if (leg.isPassThrough) return status;
   return exchange.era === 'modern' && rpcErrorCode === METHOD_NOT_FOUND ? 404 : 200;
 }
@@ -137,5 +166,10 @@ function agentStatus({ leg, exchange }: AnswerRelayOptions, { rpcErrorCode }: Fi
 /** Absent and wildcards count as yes; who names JSON only gets the final response as JSON. */
 function acceptsStream({ headers }: AgentExchange): boolean {
   const accept = headers.accept;
-  return accept === undefined || accept.includes('text/event-stream') || accept.includes('*/*') || accept.includes('text/*');
+  return (
+    accept === undefined ||
+    accept.includes('text/event-stream') ||
+    accept.includes('*/*') ||
+    accept.includes('text/*')
+  );
 }

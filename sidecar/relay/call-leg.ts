@@ -11,9 +11,19 @@ import { type BridgeContext, bridgeMessage } from '#sidecar/upstream/bridge-answ
 import { wrapsOutput } from '#sidecar/upstream/bridge-tools.ts';
 import { buildCallRequest } from '#sidecar/upstream/call-request.ts';
 import { isObjectAt, readMembers } from '#sidecar/upstream/json-members.ts';
-import { rawMember, readServerMessage, type ServerMessage, stringMember } from '#sidecar/upstream/server-message.ts';
+import {
+  rawMember,
+  readServerMessage,
+  type ServerMessage,
+  stringMember,
+} from '#sidecar/upstream/server-message.ts';
 import { LOG_LEVEL_KEY, memberOf } from '#sidecar/upstream/splice-json.ts';
-import type { OutgoingRequest, Side, UpstreamSession, UpstreamTarget } from '#sidecar/upstream/upstream-types.ts';
+import type {
+  OutgoingRequest,
+  Side,
+  UpstreamSession,
+  UpstreamTarget,
+} from '#sidecar/upstream/upstream-types.ts';
 
 export interface CallLegOptions {
   readonly exchange: AgentExchange;
@@ -51,7 +61,12 @@ export class CallLeg {
     const { exchange, tool, target, side, session, upstreamId } = options;
     this.#options = options;
     const call = buildCallRequest(
-      { era: exchange.era, body: exchange.body, arguments: exchange.request.params?.['arguments'], headers: exchange.headers },
+      {
+        era: exchange.era,
+        body: exchange.body,
+        arguments: exchange.request.params?.['arguments'],
+        headers: exchange.headers,
+      },
       { tool: tool.remote, side, session, limits: target.server.limits, upstreamId },
     );
     this.outgoing = call.outgoing;
@@ -68,7 +83,9 @@ export class CallLeg {
 
   /** True when the answer's bytes need no change on the way to the agent. */
   get isPassThrough(): boolean {
-    return this.#context.serverEra === this.#context.agentEra && this.#context.replaced === undefined;
+    return (
+      this.#context.serverEra === this.#context.agentEra && this.#context.replaced === undefined
+    );
   }
 
   readJson(body: Buffer): LegMessage {
@@ -77,7 +94,10 @@ export class CallLeg {
       // costs no decoding. What then is not plainly right is read again as what it is.
       const text = body.toString('latin1');
       const message = this.#read(text);
-      const isUntouched = message.kind === 'response' && message.payload === text && message.inputRequired === undefined;
+      const isUntouched =
+        message.kind === 'response' &&
+        message.payload === text &&
+        message.inputRequired === undefined;
       if (isUntouched) return { ...message, payload: body };
     }
     return this.#read(body.toString('utf8'));
@@ -90,7 +110,8 @@ export class CallLeg {
   /** In the legacy era a closed stream cancels nothing, so the server is told; in the modern era closing tells it. */
   cancel(): void {
     const { target, session, upstreamId, exchange } = this.#options;
-    if (session !== undefined) void cancelLegacy(target, session, upstreamId ?? exchange.request.id);
+    if (session !== undefined)
+      void cancelLegacy(target, session, upstreamId ?? exchange.request.id);
   }
 
   #read(text: string): LegMessage {
@@ -116,7 +137,10 @@ export class CallLeg {
     }
   }
 
-  #respond(message: ServerMessage, bridged: { readonly text: string; readonly errorCode: number | undefined }): FinalResponse {
+  #respond(
+    message: ServerMessage,
+    bridged: { readonly text: string; readonly errorCode: number | undefined },
+  ): FinalResponse {
     const isError = bridged.errorCode !== undefined;
     return {
       kind: 'response',
@@ -132,14 +156,23 @@ export class CallLeg {
     const { upstreamId, exchange } = this.#options;
     const expected = upstreamId ?? exchange.request.id;
     const raw = rawMember(text, members, 'id');
-    if (raw === JSON.stringify(expected) || (raw !== undefined && raw.length < 512 && sameId(raw, expected))) return undefined;
+    if (
+      raw === JSON.stringify(expected) ||
+      (raw !== undefined && raw.length < 512 && sameId(raw, expected))
+    )
+      return undefined;
     if (kind === 'error' && (raw === undefined || raw === 'null')) return undefined;
     return { kind: 'fault', code: 'UPSTREAM_PROTOCOL_ERROR', detail: 'an answer with another id' };
   }
 
   #answerServer(text: string): LegMessage {
     const { target, session } = this.#options;
-    if (session === undefined) return { kind: 'fault', code: 'UPSTREAM_PROTOCOL_ERROR', detail: 'a request of the server in an era that has none' };
+    if (session === undefined)
+      return {
+        kind: 'fault',
+        code: 'UPSTREAM_PROTOCOL_ERROR',
+        detail: 'a request of the server in an era that has none',
+      };
     void answerServerRequest(target, session, JSON.parse(text) as Record<string, unknown>);
     return { kind: 'handled' };
   }
@@ -147,7 +180,9 @@ export class CallLeg {
 
 function metaOf(exchange: AgentExchange): Readonly<Record<string, unknown>> | undefined {
   const meta = exchange.request.params?.['_meta'];
-  return meta !== null && typeof meta === 'object' ? (meta as Readonly<Record<string, unknown>>) : undefined;
+  return meta !== null && typeof meta === 'object'
+    ? (meta as Readonly<Record<string, unknown>>)
+    : undefined;
 }
 
 function sameId(raw: string, expected: string | number): boolean {

@@ -39,7 +39,10 @@ export class CallRelay implements Relay {
 
   listTools(exchange: AgentExchange): void {
     if (exchange.request.params?.['cursor'] !== undefined) {
-      answerError(exchange, new FairleadError('INVALID_PARAMS', { publicDetail: 'There is no such page.' }));
+      answerError(
+        exchange,
+        new FairleadError('INVALID_PARAMS', { publicDetail: 'There is no such page.' }),
+      );
       return;
     }
     const view = this.#viewOf(exchange);
@@ -54,7 +57,10 @@ export class CallRelay implements Relay {
   callTool(exchange: AgentExchange): void {
     const name = exchange.request.params?.['name'];
     if (typeof name !== 'string') {
-      answerError(exchange, new FairleadError('INVALID_PARAMS', { publicDetail: 'params.name must be a string.' }));
+      answerError(
+        exchange,
+        new FairleadError('INVALID_PARAMS', { publicDetail: 'params.name must be a string.' }),
+      );
       return;
     }
     const view = this.#viewOf(exchange);
@@ -83,16 +89,26 @@ function refuseUnknown(exchange: AgentExchange, view: CatalogView, name: string)
   if (owner !== undefined) {
     const { state } = owner.listings[exchange.era];
     exchange.record.alias = owner.config.alias;
-    answerError(exchange, state.kind === 'unavailable' ? state.error : new FairleadError('SERVER_UNAVAILABLE'));
+    answerError(
+      exchange,
+      state.kind === 'unavailable' ? state.error : new FairleadError('SERVER_UNAVAILABLE'),
+    );
     return;
   }
   const candidates = view.candidates(name);
-  const hint = candidates.length === 0 ? `Unknown tool: ${JSON.stringify(name.slice(0, 128))}.` : `Did you mean ${candidates.map((candidate) => JSON.stringify(candidate)).join(' or ')}?`;
+  const hint =
+    candidates.length === 0
+      ? `Unknown tool: ${JSON.stringify(name.slice(0, 128))}.`
+      : `Did you mean ${candidates.map((candidate) => JSON.stringify(candidate)).join(' or ')}?`;
   answerError(exchange, new FairleadError('UNKNOWN_TOOL', { publicDetail: hint }));
 }
 
 /** Goes on at once when there is nothing to wait for: the warm path makes no promise. */
-function afterwards(exchange: AgentExchange, wait: Promise<void> | undefined, then: () => void): void {
+function afterwards(
+  exchange: AgentExchange,
+  wait: Promise<void> | undefined,
+  then: () => void,
+): void {
   if (wait === undefined) {
     then();
     return;

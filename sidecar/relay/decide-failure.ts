@@ -15,18 +15,31 @@ export interface FailedAttempt {
   readonly hasAnswerBegun: boolean;
 }
 
-export type FailureVerdict = { readonly kind: 'retry' } | { readonly kind: 'answer'; readonly code: ErrorCode };
+export type FailureVerdict =
+  | { readonly kind: 'retry' }
+  | { readonly kind: 'answer'; readonly code: ErrorCode };
 
 /** Not sent, and another try a moment later may reach the server. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['SERVER_UNAVAILABLE', 'SERVER_BUSY']);
 /** Sent, and the answer is gone though time is left. */
-const LOST: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['OUTCOME_UNKNOWN', 'ANSWER_LOST', 'SESSION_LOST']);
+const LOST: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'OUTCOME_UNKNOWN',
+  'ANSWER_LOST',
+  'SESSION_LOST',
+]);
 /** The server did answer: the code says more than "unknown" would. */
-const ANSWERED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['RESPONSE_TOO_LARGE', 'UPSTREAM_PROTOCOL_ERROR', 'NOT_SUPPORTED_BY_SERVER']);
+const ANSWERED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'RESPONSE_TOO_LARGE',
+  'UPSTREAM_PROTOCOL_ERROR',
+  'NOT_SUPPORTED_BY_SERVER',
+]);
 
 export function decideFailure(attempt: FailedAttempt): FailureVerdict {
   const { failure, effect, attempts, maxRetries, hasAnswerBegun } = attempt;
-  const mayRepeat = failure.sent === 'no' ? TRANSIENT.has(failure.code) : effect === 'ReadOnly' && LOST.has(failure.code);
+  const mayRepeat =
+    failure.sent === 'no'
+      ? TRANSIENT.has(failure.code)
+      : effect === 'ReadOnly' && LOST.has(failure.code);
   if (mayRepeat && !hasAnswerBegun && attempts <= maxRetries) return { kind: 'retry' };
   return { kind: 'answer', code: answerCode(failure, effect) };
 }

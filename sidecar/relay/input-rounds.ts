@@ -11,7 +11,10 @@ export class InputRounds {
 
   /** The round that this answer opens: 1 for the first question of a call. */
   next(partition: string, previousState: unknown, answeredState: unknown): number {
-    const round = (typeof previousState === 'string' ? (this.#rounds.get(digest(partition, previousState)) ?? 0) : 0) + 1;
+    const round =
+      (typeof previousState === 'string'
+        ? (this.#rounds.get(digest(partition, previousState)) ?? 0)
+        : 0) + 1;
     if (typeof answeredState === 'string') this.#remember(digest(partition, answeredState), round);
     return round;
   }

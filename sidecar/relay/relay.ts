@@ -30,8 +30,17 @@ export interface ServerStatus {
   readonly era?: Era;
   readonly protocolVersion?: string;
   readonly serverInfo?: Readonly<Record<string, unknown>>;
-  readonly tools: readonly { readonly name: string; readonly remoteName: string; readonly title?: string; readonly description?: string }[];
+  readonly tools: readonly {
+    readonly name: string;
+    readonly remoteName: string;
+    readonly title?: string;
+    readonly description?: string;
+  }[];
   /** Tools that are not served, and why. */
   readonly rejectedTools: readonly { readonly name: string; readonly reason: string }[];
-  readonly connections: { readonly inFlight: number; readonly queued: number; readonly sockets: number };
+  readonly connections: {
+    readonly inFlight: number;
+    readonly queued: number;
+    readonly sockets: number;
+  };
 }

@@ -11,7 +11,12 @@ import type { Partition } from '#sidecar/connections/partition.ts';
 import type { RefusalReason, Waiter } from '#sidecar/connections/semaphore.ts';
 import type { SessionSlot } from '#sidecar/connections/session-slot.ts';
 import { sendRequest } from '#sidecar/upstream/send-request.ts';
-import type { InFlightRequest, Side, UpstreamFailure, UpstreamSession } from '#sidecar/upstream/upstream-types.ts';
+import type {
+  InFlightRequest,
+  Side,
+  UpstreamFailure,
+  UpstreamSession,
+} from '#sidecar/upstream/upstream-types.ts';
 
 import { AnswerRelay } from './answer-relay.ts';
 import { CallLeg } from './call-leg.ts';
@@ -84,7 +89,12 @@ export class ToolCall implements Waiter {
   refused(reason: RefusalReason): void {
     this.#isDone = true;
     this.#exchange.record.queueWaitMs = this.#clock.monotonicMs() - this.#queuedMs;
-    answerError(this.#exchange, new FairleadError(reason === 'closed' ? 'SERVER_REMOVED' : 'SERVER_BUSY', { logDetail: reason }));
+    answerError(
+      this.#exchange,
+      new FairleadError(reason === 'closed' ? 'SERVER_REMOVED' : 'SERVER_BUSY', {
+        logDetail: reason,
+      }),
+    );
   }
 
   #attempt(): void {
@@ -104,9 +114,13 @@ export class ToolCall implements Waiter {
       return;
     }
     const agentSession = this.#exchange.session;
-    const slot = agentSession === undefined ? this.#partition.sharedSession : this.#partition.sessionFor(agentSession);
+    const slot =
+      agentSession === undefined
+        ? this.#partition.sharedSession
+        : this.#partition.sessionFor(agentSession);
     const session = slot.get();
-    if (session instanceof Promise) this.#after(session, (open) => this.#send(open.side, open, slot));
+    if (session instanceof Promise)
+      this.#after(session, (open) => this.#send(open.side, open, slot));
     else this.#send(session.side, session, slot);
   }
 
@@ -114,7 +128,14 @@ export class ToolCall implements Waiter {
     const { target } = this.#partition;
     const isShared = session !== undefined && this.#exchange.session === undefined;
     const upstreamId = isShared ? this.#partition.nextRequestId() : undefined;
-    const leg = new CallLeg({ exchange: this.#exchange, tool: this.#tool, target, side, session, upstreamId });
+    const leg = new CallLeg({
+      exchange: this.#exchange,
+      tool: this.#tool,
+      target,
+      side,
+      session,
+      upstreamId,
+    });
     this.#leg = leg;
     const answer = new AnswerRelay({
       exchange: this.#exchange,
@@ -123,7 +144,12 @@ export class ToolCall implements Waiter {
       partitionKey: this.#partition.key,
       maxInputRounds: target.server.limits.maxInputRounds,
       onEnd: () => this.#release(),
-      onFailure: (failure, hasBegun) => this.#failed(failure, hasBegun, session === undefined ? undefined : () => slot?.forget(session)),
+      onFailure: (failure, hasBegun) =>
+        this.#failed(
+          failure,
+          hasBegun,
+          session === undefined ? undefined : () => slot?.forget(session),
+        ),
     });
     this.#inFlight = sendRequest(target, leg.outgoing, answer);
     answer.bind(this.#inFlight);
@@ -146,10 +172,22 @@ export class ToolCall implements Waiter {
       this.#answerAndRelease(known);
       return;
     }
-    this.#failed({ code: known.code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : known.code, sent: 'no', detail: known.logDetail ?? '' }, false, undefined);
+    this.#failed(
+      {
+        code: known.code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : known.code,
+        sent: 'no',
+        detail: known.logDetail ?? '',
+      },
+      false,
+      undefined,
+    );
   }
 
-  #failed(failure: UpstreamFailure, hasAnswerBegun: boolean, forgetSession: (() => void) | undefined): void {
+  #failed(
+    failure: UpstreamFailure,
+    hasAnswerBegun: boolean,
+    forgetSession: (() => void) | undefined,
+  ): void {
     if (this.#isDone) return;
     this.#inFlight = undefined;
     const { record, era } = this.#exchange;
@@ -172,7 +210,10 @@ export class ToolCall implements Waiter {
 
   #retryLater(failure: UpstreamFailure): void {
     const { limits } = this.#partition.target.server;
-    const delayMs = Math.max(failure.retryAfterMs ?? 0, RETRY_DELAY_MS * 2 ** (this.#exchange.record.attempts - 1));
+    const delayMs = Math.max(
+      failure.retryAfterMs ?? 0,
+      RETRY_DELAY_MS * 2 ** (this.#exchange.record.attempts - 1),
+    );
     if (delayMs > limits.queueTimeoutMs) {
       this.#answerAndRelease(new FairleadError(failure.code, { logDetail: failure.detail }));
       return;

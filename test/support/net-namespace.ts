@@ -33,7 +33,8 @@ export function whyNoNetNamespace(): string | undefined {
 export function makeNetNamespace(options: NetNamespaceOptions): NetNamespace {
   const name = `fairlead-test-${randomBytes(4).toString('hex')}`;
   const etc = `/etc/netns/${name}`;
-  const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const ip = (...args: string[]): void =>
+    void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
   ip('netns', 'add', name);
   // `ip netns exec` binds these files over /etc: the system resolver then knows the test's names.
   mkdirSync(etc, { recursive: true });

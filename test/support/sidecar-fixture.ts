@@ -36,9 +36,15 @@ export class SidecarFixture implements AsyncDisposable {
     this.#lines = lines;
   }
 
-  static async open(servers: readonly ServerConfig[], edit: Partial<SidecarConfigBody> = {}): Promise<SidecarFixture> {
+  static async open(
+    servers: readonly ServerConfig[],
+    edit: Partial<SidecarConfigBody> = {},
+  ): Promise<SidecarFixture> {
     const directory = await mkdtemp(join(tmpdir(), 'fairlead-sidecar-'));
-    await writePlainConfig(directory, sidecarConfig({ servers: [...servers], drain: { timeoutMs: 2_000 }, ...edit }).text);
+    await writePlainConfig(
+      directory,
+      sidecarConfig({ servers: [...servers], drain: { timeoutMs: 2_000 }, ...edit }).text,
+    );
     const lines: LogLine[] = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) };
     const sidecar = new Sidecar({
@@ -80,17 +86,38 @@ export class SidecarFixture implements AsyncDisposable {
   }
 
   /** Writes a new configuration; resolves when the sidecar runs it. */
-  async reconfigure(servers: readonly ServerConfig[], edit: Partial<SidecarConfigBody> = {}): Promise<void> {
-    const { revision, text } = sidecarConfig({ servers: [...servers], drain: { timeoutMs: 2_000 }, ...edit });
+  async reconfigure(
+    servers: readonly ServerConfig[],
+    edit: Partial<SidecarConfigBody> = {},
+  ): Promise<void> {
+    const { revision, text } = sidecarConfig({
+      servers: [...servers],
+      drain: { timeoutMs: 2_000 },
+      ...edit,
+    });
     await writePlainConfig(this.directory, text);
     await until(() => this.status().config.runningRevision === revision);
   }
 
-  modern(method: string, params: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}): Promise<Answer> {
+  modern(
+    method: string,
+    params: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<Answer> {
     const name = typeof params['name'] === 'string' ? { 'Mcp-Name': params['name'] } : {};
-    const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': method, ...name, ...options.headers };
+    const headers = {
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': method,
+      ...name,
+      ...options.headers,
+    };
     const { id = 1, meta = {}, path, signal } = options;
-    return sendHttp(this.port, { headers, body: modernMessage(method, params, { id, meta }), ...(path === undefined ? {} : { path }), ...(signal === undefined ? {} : { signal }) });
+    return sendHttp(this.port, {
+      headers,
+      body: modernMessage(method, params, { id, meta }),
+      ...(path === undefined ? {} : { path }),
+      ...(signal === undefined ? {} : { signal }),
+    });
   }
 
   async openSession(path?: string): Promise<string> {
@@ -99,12 +126,31 @@ export class SidecarFixture implements AsyncDisposable {
     return String(answer.headers['mcp-session-id']);
   }
 
-  legacy(session: string, method: string, params: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}): Promise<Answer> {
-    const headers = { 'Mcp-Session-Id': session, 'MCP-Protocol-Version': '2025-11-25', ...options.headers };
+  legacy(
+    session: string,
+    method: string,
+    params: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<Answer> {
+    const headers = {
+      'Mcp-Session-Id': session,
+      'MCP-Protocol-Version': '2025-11-25',
+      ...options.headers,
+    };
     const id = method.startsWith('notifications/') ? {} : { id: options.id ?? 1 };
     const { path, signal, meta } = options;
-    const body = { jsonrpc: '2.0', ...id, method, params: meta === undefined ? params : { ...params, _meta: meta } };
-    return sendHttp(this.port, { headers, body, ...(path === undefined ? {} : { path }), ...(signal === undefined ? {} : { signal }) });
+    const body = {
+      jsonrpc: '2.0',
+      ...id,
+      method,
+      params: meta === undefined ? params : { ...params, _meta: meta },
+    };
+    return sendHttp(this.port, {
+      headers,
+      body,
+      ...(path === undefined ? {} : { path }),
+      ...(signal === undefined ? {} : { signal }),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -114,7 +160,11 @@ export class SidecarFixture implements AsyncDisposable {
 }
 
 /** A server of this configuration on a fake's port. */
-export function serverAt(alias: string, port: number, edit: Partial<ServerConfig> = {}): ServerConfig {
+export function serverAt(
+  alias: string,
+  port: number,
+  edit: Partial<ServerConfig> = {},
+): ServerConfig {
   return serverConfig(alias, port, edit);
 }
 
@@ -122,7 +172,8 @@ export function serverAt(alias: string, port: number, edit: Partial<ServerConfig
 export async function until(condition: () => boolean, timeoutMs = 10_000): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + timeoutMs;
   while (!condition()) {
-    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`did not come true in ${String(timeoutMs)} ms: ${String(condition)}`);
+    if (systemClock.monotonicMs() > deadlineMs)
+      throw new Error(`did not come true in ${String(timeoutMs)} ms: ${String(condition)}`);
     await systemClock.sleep(10);
   }
 }

@@ -91,12 +91,17 @@ kind: Namespace
 metadata: { name: agents, labels: { fairlead.dev/tenant: acme } }
 `;
 
-export async function startSpineWorld(allow: Readonly<Record<ServerName, readonly string[]>>): Promise<SpineWorld> {
+export async function startSpineWorld(
+  allow: Readonly<Record<ServerName, readonly string[]>>,
+): Promise<SpineWorld> {
   await using undo = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-spine-'));
   undo.defer(() => rm(directory, { recursive: true, force: true }));
   const namespace = undo.use(
-    makeNetNamespace({ addresses: [`${ADDRESS}/24`], hosts: Object.fromEntries(Object.values(SERVERS).map(({ host }) => [host, ADDRESS])) }),
+    makeNetNamespace({
+      addresses: [`${ADDRESS}/24`],
+      hosts: Object.fromEntries(Object.values(SERVERS).map(({ host }) => [host, ADDRESS])),
+    }),
   );
   const ca = makeTestCa(directory);
   await startServers({ undo, namespace, issue: ca.issue });
@@ -109,7 +114,9 @@ export async function startSpineWorld(allow: Readonly<Record<ServerName, readonl
   const mount = makeMount(configDirectory);
   const configMapData = (): Promise<string> => readConfigMap(plane);
   await mount(await configMapData());
-  const sidecar = undo.use(await startSidecar(namespace, configDirectory, join(directory, 'state')));
+  const sidecar = undo.use(
+    await startSidecar(namespace, configDirectory, join(directory, 'state')),
+  );
   const run = (command: readonly string[]): Promise<string> => runInside(namespace, command);
   const owned = undo.move();
   const untilConfigMap = async (condition: (config: string) => boolean): Promise<string> => {
@@ -126,7 +133,8 @@ export async function startSpineWorld(allow: Readonly<Record<ServerName, readonl
     configMapData,
     mount,
     run,
-    runClient: async (command, plan) => JSON.parse(await run([...command, JSON.stringify(plan)])) as ClientReport,
+    runClient: async (command, plan) =>
+      JSON.parse(await run([...command, JSON.stringify(plan)])) as ClientReport,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -140,47 +148,115 @@ interface ServerStart {
 async function startServers({ undo, namespace, issue }: ServerStart): Promise<void> {
   const quickstart = join(ROOT, 'examples/quickstart/servers');
   const programs: Record<ServerName, string[]> = {
-    everything: [NODE, '--import', join(quickstart, 'loopback-only.mjs'), join(quickstart, 'everything.mjs')],
+    everything: [
+      NODE,
+      '--import',
+      join(quickstart, 'loopback-only.mjs'),
+      join(quickstart, 'everything.mjs'),
+    ],
     desk: [NODE, join(quickstart, 'modern.ts')],
   };
   for (const name of ['everything', 'desk'] as const) {
     const { host, tlsPort, plainPort } = SERVERS[name];
     const command = namespace.inside(programs[name]);
-    const server = undo.use(new ManagedProcess({ name, command, env: { ...process.env, PORT: String(plainPort), HOSTS: host } }));
+    const server = undo.use(
+      new ManagedProcess({
+        name,
+        command,
+        env: { ...process.env, PORT: String(plainPort), HOSTS: host },
+      }),
+    );
     const { cert, key } = issue(name, [host]);
-    const front = [NODE, join(ROOT, 'test/support/tls-front.ts'), ADDRESS, String(tlsPort), String(plainPort), cert, key];
-    const tls = undo.use(new ManagedProcess({ name: `${name}-tls`, command: namespace.inside(front) }));
+    const front = [
+      NODE,
+      join(ROOT, 'test/support/tls-front.ts'),
+      ADDRESS,
+      String(tlsPort),
+      String(plainPort),
+      cert,
+      key,
+    ];
+    const tls = undo.use(
+      new ManagedProcess({ name: `${name}-tls`, command: namespace.inside(front) }),
+    );
     await tls.waitForOutput(/listening/);
     await server.waitForOutput(new RegExp(String(plainPort)));
   }
 }
 
-async function applyEverything(plane: ControlPlane, caPem: string, allow: Readonly<Record<ServerName, readonly string[]>>): Promise<void> {
+async function applyEverything(
+  plane: ControlPlane,
+  caPem: string,
+  allow: Readonly<Record<ServerName, readonly string[]>>,
+): Promise<void> {
   for (const file of ['mcpservers', 'mcpbindings']) {
     await plane.apply(await readFile(join(ROOT, `crds/${file}.fairlead.dev.yaml`), 'utf8'));
   }
-  const established = await plane.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd/mcpservers.fairlead.dev', 'crd/mcpbindings.fairlead.dev']);
+  const established = await plane.kubectl([
+    'wait',
+    '--for=condition=Established',
+    '--timeout=60s',
+    'crd/mcpservers.fairlead.dev',
+    'crd/mcpbindings.fairlead.dev',
+  ]);
   if (established.code !== 0) throw new Error(established.stderr);
   await plane.apply(NAMESPACES_YAML);
-  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'test-ca', namespace: 'tools' }, data: { 'ca.crt': caPem } };
+  const configMap = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'test-ca', namespace: 'tools' },
+    data: { 'ca.crt': caPem },
+  };
   await plane.apply(JSON.stringify(configMap));
-  await plane.apply([serverYaml('everything', allow.everything), serverYaml('desk', allow.desk), BINDING_YAML].join('---\n'));
+  await plane.apply(
+    [serverYaml('everything', allow.everything), serverYaml('desk', allow.desk), BINDING_YAML].join(
+      '---\n',
+    ),
+  );
 }
 
 function startOperator(plane: ControlPlane): ManagedProcess {
-  const command = [NODE, join(ROOT, 'bin/fairlead.ts'), 'operator', '--kubeconfig', plane.kubeconfigPath, '--no-leader-elect', '--health-port', '0', '--metrics-port', '0'];
+  const command = [
+    NODE,
+    join(ROOT, 'bin/fairlead.ts'),
+    'operator',
+    '--kubeconfig',
+    plane.kubeconfigPath,
+    '--no-leader-elect',
+    '--health-port',
+    '0',
+    '--metrics-port',
+    '0',
+  ];
   return new ManagedProcess({ name: 'operator', command });
 }
 
 async function waitReady(plane: ControlPlane): Promise<void> {
-  for (const object of ['mcpserver/everything -n tools', 'mcpserver/desk -n tools', 'mcpbinding/desk-agent -n agents']) {
-    const result = await plane.kubectl(['wait', '--for=condition=Ready', '--timeout=60s', ...object.split(' ')]);
+  for (const object of [
+    'mcpserver/everything -n tools',
+    'mcpserver/desk -n tools',
+    'mcpbinding/desk-agent -n agents',
+  ]) {
+    const result = await plane.kubectl([
+      'wait',
+      '--for=condition=Ready',
+      '--timeout=60s',
+      ...object.split(' '),
+    ]);
     if (result.code !== 0) throw new Error(`${object}: ${result.stderr}`);
   }
 }
 
 async function readConfigMap(plane: ControlPlane): Promise<string> {
-  const result = await plane.kubectl(['get', 'configmap', 'fairlead-desk-agent', '-n', 'agents', '-o', 'json']);
+  const result = await plane.kubectl([
+    'get',
+    'configmap',
+    'fairlead-desk-agent',
+    '-n',
+    'agents',
+    '-o',
+    'json',
+  ]);
   if (result.code !== 0) throw new Error(result.stderr);
   const { data } = JSON.parse(result.stdout) as { data: Record<string, string> };
   return data['config.json'] ?? '';
@@ -200,8 +276,22 @@ function makeMount(directory: string): (config: string) => Promise<void> {
   };
 }
 
-async function startSidecar(namespace: NetNamespace, configDirectory: string, stateDirectory: string): Promise<ManagedProcess> {
-  const command = [NODE, join(ROOT, 'bin/fairlead.ts'), 'sidecar', '--config-dir', configDirectory, '--state-dir', stateDirectory, '--health-host', '127.0.0.1'];
+async function startSidecar(
+  namespace: NetNamespace,
+  configDirectory: string,
+  stateDirectory: string,
+): Promise<ManagedProcess> {
+  const command = [
+    NODE,
+    join(ROOT, 'bin/fairlead.ts'),
+    'sidecar',
+    '--config-dir',
+    configDirectory,
+    '--state-dir',
+    stateDirectory,
+    '--health-host',
+    '127.0.0.1',
+  ];
   const sidecar = new ManagedProcess({ name: 'sidecar', command: namespace.inside(command) });
   await sidecar.waitForOutput(/sidecar ready/);
   return sidecar;
@@ -210,20 +300,30 @@ async function startSidecar(namespace: NetNamespace, configDirectory: string, st
 /** Standard output; throws with both outputs when the program fails. */
 async function runInside(namespace: NetNamespace, command: readonly string[]): Promise<string> {
   const [program = '', ...args] = namespace.inside(command);
-  const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 });
+  const { stdout } = await promisify(execFile)(program, args, {
+    maxBuffer: 64 * 1024 * 1024,
+    timeout: 120_000,
+  });
   return stdout;
 }
 
 async function readFacts(run: SpineWorld['run']): Promise<SidecarFacts> {
   const script = `fetch('http://127.0.0.1:${String(AGENT_PORT)}/status').then((answer) => answer.text()).then((text) => process.stdout.write(text))`;
-  const page = JSON.parse(await run([NODE, '-e', script])) as { config: { runningRevision?: string }; servers: { connections: { inFlight: number } }[] };
-  return { revision: page.config.runningRevision, inFlight: page.servers.reduce((sum, { connections }) => sum + connections.inFlight, 0) };
+  const page = JSON.parse(await run([NODE, '-e', script])) as {
+    config: { runningRevision?: string };
+    servers: { connections: { inFlight: number } }[];
+  };
+  return {
+    revision: page.config.runningRevision,
+    inFlight: page.servers.reduce((sum, { connections }) => sum + connections.inFlight, 0),
+  };
 }
 
 async function eventually(condition: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + timeoutMs;
   while (!(await condition())) {
-    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`did not come true in ${String(timeoutMs)} ms`);
+    if (systemClock.monotonicMs() > deadlineMs)
+      throw new Error(`did not come true in ${String(timeoutMs)} ms`);
     await systemClock.sleep(200);
   }
 }

@@ -7,7 +7,11 @@ import { effectiveAlias } from '#crds/mcp-binding.ts';
 import type { McpBinding, McpServer } from '#crds/validate-object.ts';
 import { type Verdict, no, yes } from '#operator/reconcile/conditions.ts';
 import type { JudgedServer } from '#operator/reconcile/mcp-server/judge-server.ts';
-import { type IncludedServer, type RenderedConfig, renderSidecarConfig } from '#operator/render/sidecar-config.ts';
+import {
+  type IncludedServer,
+  type RenderedConfig,
+  renderSidecarConfig,
+} from '#operator/render/sidecar-config.ts';
 
 export const TENANT_LABEL = 'fairlead.dev/tenant';
 export type Labels = Readonly<Record<string, string>>;
@@ -54,7 +58,12 @@ export function planBinding(world: BindingWorld): BindingPlan {
     servers: resolved.flatMap(({ included }) => included ?? []),
   });
   const servers = resolved.map(({ planned }) => planned);
-  return { config, servers, resolvedRefs: judgeRefs(servers), strays: resolved.flatMap(({ strays }) => strays) };
+  return {
+    config,
+    servers,
+    resolvedRefs: judgeRefs(servers),
+    strays: resolved.flatMap(({ strays }) => strays),
+  };
 }
 
 interface Resolved {
@@ -75,14 +84,21 @@ function resolveServer(world: BindingWorld, entry: Entry, index: number): Resolv
   });
   const judged = world.findServer(namespace, entry.name);
   const label = `McpServer ${namespace}/${entry.name}`;
-  if (judged === undefined) return excluded(conditionReason('SERVER_NOT_FOUND'), `${label} does not exist.`);
+  if (judged === undefined)
+    return excluded(conditionReason('SERVER_NOT_FOUND'), `${label} does not exist.`);
   // Who may not use a server learns nothing else about it.
   if (judged.usable !== undefined && !isNamespaceAllowed(judged.usable.server, namespace, world)) {
-    return excluded(conditionReason('REF_NOT_PERMITTED'), `${label} does not allow namespace ${world.namespace}.`);
+    return excluded(
+      conditionReason('REF_NOT_PERMITTED'),
+      `${label} does not allow namespace ${world.namespace}.`,
+    );
   }
   if (judged.usable === undefined) {
     const why = judged.accepted.status === 'True' ? judged.resolvedRefs : judged.accepted;
-    return excluded(conditionReason('SERVER_NOT_ACCEPTED'), `${label} is not usable: ${why.reason}. See its conditions.`);
+    return excluded(
+      conditionReason('SERVER_NOT_ACCEPTED'),
+      `${label} is not usable: ${why.reason}. See its conditions.`,
+    );
   }
   const { server, caBundle } = judged.usable;
   if (server.spec.suspend) return excluded('Suspended', `${label} is suspended.`);
@@ -93,7 +109,11 @@ function resolveServer(world: BindingWorld, entry: Entry, index: number): Resolv
   };
 }
 
-export function isNamespaceAllowed(server: McpServer, serverNamespace: string, world: Pick<BindingWorld, 'namespace' | 'namespaceLabels'>): boolean {
+export function isNamespaceAllowed(
+  server: McpServer,
+  serverNamespace: string,
+  world: Pick<BindingWorld, 'namespace' | 'namespaceLabels'>,
+): boolean {
   const { from, selector } = server.spec.allowedNamespaces;
   switch (from) {
     case 'Same':
@@ -101,7 +121,12 @@ export function isNamespaceAllowed(server: McpServer, serverNamespace: string, w
     case 'All':
       return true;
     case 'Selector':
-      return selector !== undefined && Object.entries(selector.matchLabels).every(([key, value]) => world.namespaceLabels[key] === value);
+      return (
+        selector !== undefined &&
+        Object.entries(selector.matchLabels).every(
+          ([key, value]) => world.namespaceLabels[key] === value,
+        )
+      );
     default:
       return from satisfies never;
   }
@@ -110,18 +135,25 @@ export function isNamespaceAllowed(server: McpServer, serverNamespace: string, w
 /** Only plain names can be judged without the server's list. */
 function findStrays(entry: Entry, server: McpServer, index: number): Stray[] {
   const names = (entry.tools?.allow ?? []).filter((pattern) => !pattern.includes('*'));
-  const isAllowed = (name: string): boolean => server.spec.tools.allow.some((pattern) => matchesGlob(pattern, name));
-  return names.filter((name) => !isAllowed(name)).map((tool) => ({ alias: effectiveAlias(entry), index, tool }));
+  const isAllowed = (name: string): boolean =>
+    server.spec.tools.allow.some((pattern) => matchesGlob(pattern, name));
+  return names
+    .filter((name) => !isAllowed(name))
+    .map((tool) => ({ alias: effectiveAlias(entry), index, tool }));
 }
 
 function matchesGlob(pattern: string, name: string): boolean {
-  const source = pattern.split('*').map((part) => part.replaceAll(/[.\\+?^${}()|[\]/]/g, String.raw`\$&`));
+  const source = pattern
+    .split('*')
+    .map((part) => part.replaceAll(/[.\\+?^${}()|[\]/]/g, String.raw`\$&`));
   return new RegExp(`^${source.join('.*')}$`).test(name);
 }
 
 /** A suspended server is no fault of the reference. */
 function judgeRefs(servers: readonly PlannedServer[]): Verdict {
-  const faults = servers.filter(({ state, reason }) => state === 'Excluded' && reason !== 'Suspended');
+  const faults = servers.filter(
+    ({ state, reason }) => state === 'Excluded' && reason !== 'Suspended',
+  );
   const [first] = faults;
   if (first === undefined) return yes('ResolvedRefs', 'Every server exists and may be used.');
   return no(first.reason, faults.map(({ message }) => message).join(' '));
@@ -130,5 +162,8 @@ function judgeRefs(servers: readonly PlannedServer[]): Verdict {
 /** Programmed as long as nothing has been written yet: what the size says. */
 export function judgeSize(config: RenderedConfig): Verdict | undefined {
   if (config.kind === 'ok') return undefined;
-  return no(conditionReason('CONFIG_TOO_LARGE'), `The config would have ${String(config.bytes)} bytes. The last good one stays in use. ${ERRORS.CONFIG_TOO_LARGE.next}`);
+  return no(
+    conditionReason('CONFIG_TOO_LARGE'),
+    `The config would have ${String(config.bytes)} bytes. The last good one stays in use. ${ERRORS.CONFIG_TOO_LARGE.next}`,
+  );
 }

@@ -14,7 +14,9 @@ export interface JudgedServer {
   readonly accepted: Verdict;
   readonly resolvedRefs: Verdict;
   /** Present when both are True. */
-  readonly usable: { readonly server: McpServer; readonly caBundle: string | undefined } | undefined;
+  readonly usable:
+    | { readonly server: McpServer; readonly caBundle: string | undefined }
+    | undefined;
 }
 
 const MAX_MESSAGE = 1_024;
@@ -22,12 +24,20 @@ const MAX_MESSAGE = 1_024;
 export function judgeServer(verdict: ObjectVerdict, caConfigMap: ConfigMapData): JudgedServer {
   const accepted = judgeSpec(verdict);
   if (verdict.kind !== 'ok' || verdict.object.kind !== 'McpServer') {
-    return { accepted, resolvedRefs: { status: 'Unknown', reason: 'Pending', message: 'The spec is not valid.' }, usable: undefined };
+    return {
+      accepted,
+      resolvedRefs: { status: 'Unknown', reason: 'Pending', message: 'The spec is not valid.' },
+      usable: undefined,
+    };
   }
   const server = verdict.object;
   const bundle = judgeCaBundle(server, caConfigMap);
   const isUsable = accepted.status === 'True' && bundle.verdict.status === 'True';
-  return { accepted, resolvedRefs: bundle.verdict, usable: isUsable ? { server, caBundle: bundle.pem } : undefined };
+  return {
+    accepted,
+    resolvedRefs: bundle.verdict,
+    usable: isUsable ? { server, caBundle: bundle.pem } : undefined,
+  };
 }
 
 /** Accepted of either kind: valid, and nothing in it that this version does not act on. */
@@ -37,8 +47,12 @@ export function judgeSpec(verdict: ObjectVerdict): Verdict {
   return yes('Accepted', 'The spec is valid.');
 }
 
-function listIssues(issues: readonly { readonly path: string; readonly message: string }[]): string {
-  const text = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+function listIssues(
+  issues: readonly { readonly path: string; readonly message: string }[],
+): string {
+  const text = issues
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+    .join('; ');
   return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 3)}...` : text;
 }
 
@@ -49,13 +63,17 @@ interface JudgedBundle {
 
 function judgeCaBundle(server: McpServer, data: ConfigMapData): JudgedBundle {
   const reference = server.spec.egress.caBundleRef;
-  if (reference === undefined) return { verdict: yes('ResolvedRefs', 'There is nothing to resolve.'), pem: undefined };
+  if (reference === undefined)
+    return { verdict: yes('ResolvedRefs', 'There is nothing to resolve.'), pem: undefined };
   const { name, key } = reference;
-  if (data === undefined) return invalidBundle(`There is no ConfigMap ${JSON.stringify(name)} in this namespace.`);
+  if (data === undefined)
+    return invalidBundle(`There is no ConfigMap ${JSON.stringify(name)} in this namespace.`);
   const pem = data[key];
-  if (pem === undefined) return invalidBundle(`ConfigMap ${JSON.stringify(name)} has no key ${JSON.stringify(key)}.`);
+  if (pem === undefined)
+    return invalidBundle(`ConfigMap ${JSON.stringify(name)} has no key ${JSON.stringify(key)}.`);
   const fault = findPemFault(pem);
-  if (fault !== undefined) return invalidBundle(`ConfigMap ${JSON.stringify(name)}, key ${JSON.stringify(key)}: ${fault}`);
+  if (fault !== undefined)
+    return invalidBundle(`ConfigMap ${JSON.stringify(name)}, key ${JSON.stringify(key)}: ${fault}`);
   return { verdict: yes('ResolvedRefs', 'The CA bundle exists.'), pem };
 }
 
@@ -67,8 +85,10 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE----
 const MAX_PEM_CHARACTERS = 524_288;
 
 function findPemFault(pem: string): string | undefined {
-  if (pem.length > MAX_PEM_CHARACTERS) return `it has over ${String(MAX_PEM_CHARACTERS)} characters.`;
-  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return 'it holds a private key, which must never be in a ConfigMap.';
+  if (pem.length > MAX_PEM_CHARACTERS)
+    return `it has over ${String(MAX_PEM_CHARACTERS)} characters.`;
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
+    return 'it holds a private key, which must never be in a ConfigMap.';
   const certificates = pem.match(CERTIFICATE);
   if (certificates === null) return 'it holds no PEM certificate.';
   const broken = certificates.findIndex((text) => !isCertificate(text));

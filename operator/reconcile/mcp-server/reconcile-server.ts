@@ -2,7 +2,12 @@
 // means that every binding that names it and may use it can have it in its config.
 
 import type { Clock } from '#core/clock.ts';
-import { buildConditions, conditionTime, type Verdict, yes } from '#operator/reconcile/conditions.ts';
+import {
+  buildConditions,
+  conditionTime,
+  type Verdict,
+  yes,
+} from '#operator/reconcile/conditions.ts';
 import type { CachedResource } from '#operator/reconcile/cached-objects.ts';
 import { MCP_SERVERS } from '#operator/reconcile/resources.ts';
 import { asServer, type World } from '#operator/reconcile/world.ts';
@@ -24,7 +29,12 @@ export function createServerReconciler(options: ServerReconcilerOptions): Reconc
     if (object === undefined || judged === undefined) return undefined;
     const server = asServer(object);
     const bindingCount = server === undefined ? 0 : world.countBindings(key, server);
-    const status = planServerStatus({ object, judged, bindingCount, now: conditionTime(clock.nowMs()) });
+    const status = planServerStatus({
+      object,
+      judged,
+      bindingCount,
+      now: conditionTime(clock.nowMs()),
+    });
     await writeStatus(options, { resource: MCP_SERVERS, object, status, signal });
     return undefined;
   };
@@ -38,7 +48,12 @@ export interface ServerStatusInput {
 }
 
 /** Pure. */
-export function planServerStatus({ object, judged, bindingCount, now }: ServerStatusInput): CachedResource['status'] & { readonly bindingCount: number } {
+export function planServerStatus({
+  object,
+  judged,
+  bindingCount,
+  now,
+}: ServerStatusInput): CachedResource['status'] & { readonly bindingCount: number } {
   const generation = object.metadata.generation ?? 0;
   const conditions = buildConditions(
     {
@@ -52,8 +67,23 @@ export function planServerStatus({ object, judged, bindingCount, now }: ServerSt
   return { observedGeneration: generation, bindingCount, conditions };
 }
 
-function judgeProgrammed(object: CachedResource, judged: JudgedServer, bindingCount: number): Verdict {
-  if (judged.usable === undefined) return { status: 'False', reason: 'Pending', message: 'No config has this server until the other conditions are True.' };
-  if (asServer(object)?.spec.suspend === true) return yes('Suspended', 'The server is in no config while suspend is true.');
-  return yes('Programmed', bindingCount === 0 ? 'No binding uses this server yet.' : `In the config of ${String(bindingCount)} ${bindingCount === 1 ? 'binding' : 'bindings'}.`);
+function judgeProgrammed(
+  object: CachedResource,
+  judged: JudgedServer,
+  bindingCount: number,
+): Verdict {
+  if (judged.usable === undefined)
+    return {
+      status: 'False',
+      reason: 'Pending',
+      message: 'No config has this server until the other conditions are True.',
+    };
+  if (asServer(object)?.spec.suspend === true)
+    return yes('Suspended', 'The server is in no config while suspend is true.');
+  return yes(
+    'Programmed',
+    bindingCount === 0
+      ? 'No binding uses this server yet.'
+      : `In the config of ${String(bindingCount)} ${bindingCount === 1 ? 'binding' : 'bindings'}.`,
+  );
 }

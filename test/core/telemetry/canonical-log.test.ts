@@ -10,7 +10,12 @@ function makeLog() {
   const lines: string[] = [];
   const secrets = createSecretRegistry();
   const clock = new FakeClock();
-  const log = createCanonicalLog({ name: 'fairlead-sidecar', destination: { write: (line) => void lines.push(line) }, clock, secrets });
+  const log = createCanonicalLog({
+    name: 'fairlead-sidecar',
+    destination: { write: (line) => void lines.push(line) },
+    clock,
+    secrets,
+  });
   return { log, lines, secrets, clock };
 }
 
@@ -18,7 +23,10 @@ test('a canonical line reads like every other line of the log', () => {
   const { log, lines } = makeLog();
   log.warn({ event: 'call', call_id: 'c1', attempts: 2, error_code: undefined }, 'call');
   const line = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
-  assert.deepEqual([line['level'], line['time'], line['service'], line['event'], line['attempts'], line['msg']], ['warn', '2026-01-01T00:00:00.000Z', 'fairlead-sidecar', 'call', 2, 'call']);
+  assert.deepEqual(
+    [line['level'], line['time'], line['service'], line['event'], line['attempts'], line['msg']],
+    ['warn', '2026-01-01T00:00:00.000Z', 'fairlead-sidecar', 'call', 2, 'call'],
+  );
   assert.equal('error_code' in line, false);
   assert.ok(lines[0]?.endsWith('\n'));
 });
@@ -36,9 +44,18 @@ test('the time follows the clock over the borders of seconds', () => {
 test('whatever is not known to be our own is scrubbed (R102)', () => {
   const { log, lines, secrets } = makeLog();
   secrets.add('live-secret-value');
-  log.info({ call_id: 'c1', remote_tool_name: 'Bearer abcdefghijkl', method: 'x live-secret-value', later_field: 'client_secret=hunter2hunter2' }, 'call');
+  log.info(
+    {
+      call_id: 'c1',
+      remote_tool_name: 'Bearer abcdefghijkl',
+      method: 'x live-secret-value',
+      later_field: 'client_secret=hunter2hunter2',
+    },
+    'call',
+  );
   const text = lines.join('');
-  for (const secret of ['abcdefghijkl', 'live-secret-value', 'hunter2']) assert.ok(!text.includes(secret), text);
+  for (const secret of ['abcdefghijkl', 'live-secret-value', 'hunter2'])
+    assert.ok(!text.includes(secret), text);
 });
 
 test('lines of a busy moment leave together, those of a quiet one after a moment', () => {

@@ -32,14 +32,19 @@ test('a_pattern_agrees_with_the_regular_expression_it_stands_for', () => {
   const text = fc.stringMatching(/^[ab.]{0,8}$/);
   fc.assert(
     fc.property(fc.stringMatching(/^[ab.*]{1,6}$/), text, (pattern, name) => {
-      const expected = new RegExp(`^${pattern.replaceAll('.', String.raw`\.`).replaceAll('*', '.*')}$`).test(name);
+      const expected = new RegExp(
+        `^${pattern.replaceAll('.', String.raw`\.`).replaceAll('*', '.*')}$`,
+      ).test(name);
       assert.equal(compileToolPattern(pattern)(name), expected);
     }),
   );
 });
 
 test('every_list_must_allow_a_tool_and_no_list_allows_nothing', () => {
-  const isAllowed = compileAllowlist([['get_*', 'list'], ['get_user', 'drop']]);
+  const isAllowed = compileAllowlist([
+    ['get_*', 'list'],
+    ['get_user', 'drop'],
+  ]);
   assert.deepEqual(['get_user', 'get_repo', 'list', 'drop'].filter(isAllowed), ['get_user']);
   assert.equal(compileAllowlist([])('anything'), false);
   assert.equal(compileAllowlist([[]])('anything'), false);

@@ -16,7 +16,10 @@ test('a_server_hint_alone_never_loosens_and_an_override_decides', () => {
   assert.equal(decideToolEffect(tools(true), 't', liar), 'Write');
   assert.equal(decideToolEffect(tools(true), 't', {}), 'Write');
   assert.equal(decideToolEffect(tools(true), 't', { annotations: null }), 'Write');
-  assert.equal(decideToolEffect(tools(true), 't', { annotations: { readOnlyHint: 'true' } }), 'Write');
+  assert.equal(
+    decideToolEffect(tools(true), 't', { annotations: { readOnlyHint: 'true' } }),
+    'Write',
+  );
   assert.equal(decideToolEffect(tools(true, 'Write'), 't', readOnly), 'Write');
   assert.equal(decideToolEffect(tools(false, 'ReadOnly'), 't', {}), 'ReadOnly');
   assert.equal(decideToolEffect(tools(false, 'Destructive'), 't', readOnly), 'Destructive');

@@ -46,8 +46,17 @@ test('a_hashed_name_gives_way_to_a_tool_that_really_has_that_name', () => {
 
 test('names_are_unique_valid_and_independent_of_order', () => {
   const alias = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$/);
-  const pair = fc.record({ alias, tool: fc.oneof(fc.string({ minLength: 1, maxLength: 128 }), fc.stringMatching(/^[a-z_]{1,90}$/)) });
-  const pairs = fc.uniqueArray(pair, { selector: (value) => JSON.stringify([value.alias, value.tool]), maxLength: 30 });
+  const pair = fc.record({
+    alias,
+    tool: fc.oneof(
+      fc.string({ minLength: 1, maxLength: 128 }),
+      fc.stringMatching(/^[a-z_]{1,90}$/),
+    ),
+  });
+  const pairs = fc.uniqueArray(pair, {
+    selector: (value) => JSON.stringify([value.alias, value.tool]),
+    maxLength: 30,
+  });
   fc.assert(
     fc.property(pairs, (list) => {
       const names = exposedNames(list);

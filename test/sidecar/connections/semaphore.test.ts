@@ -95,26 +95,38 @@ test('no_interleaving_exceeds_the_permits_or_loses_one', () => {
     fc.record({ kind: fc.constant('withdraw' as const), at: fc.nat(30) }),
   );
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (permits, steps) => {
-      const { clock, log, ask, semaphore } = makeSemaphore(permits, 5, 300);
-      const withdrawals: ((() => void) | undefined)[] = [];
-      let asked = 0;
-      let withdrawn = 0;
-      for (const action of steps) {
-        if (action.kind === 'ask') withdrawals.push(ask(String((asked += 1))));
-        else if (action.kind === 'release' && semaphore.inUse > 0) semaphore.release();
-        else if (action.kind === 'wait') clock.advance(action.ms);
-        else if (action.kind === 'withdraw') {
-          const before = semaphore.waiting;
-          withdrawals[action.at]?.();
-          withdrawn += before - semaphore.waiting;
+    fc.property(
+      fc.integer({ min: 1, max: 4 }),
+      fc.array(step, { maxLength: 60 }),
+      (permits, steps) => {
+        const { clock, log, ask, semaphore } = makeSemaphore(permits, 5, 300);
+        const withdrawals: ((() => void) | undefined)[] = [];
+        let asked = 0;
+        let withdrawn = 0;
+        for (const action of steps) {
+          if (action.kind === 'ask') withdrawals.push(ask(String((asked += 1))));
+          else if (action.kind === 'release' && semaphore.inUse > 0) semaphore.release();
+          else if (action.kind === 'wait') clock.advance(action.ms);
+          else if (action.kind === 'withdraw') {
+            const before = semaphore.waiting;
+            withdrawals[action.at]?.();
+            withdrawn += before - semaphore.waiting;
+          }
+          assert.ok(semaphore.inUse <= permits);
+          assert.ok(
+            semaphore.inUse === permits || semaphore.waiting === 0,
+            'nobody waits while a permit is free',
+          );
         }
-        assert.ok(semaphore.inUse <= permits);
-        assert.ok(semaphore.inUse === permits || semaphore.waiting === 0, 'nobody waits while a permit is free');
-      }
-      assert.equal(log.length + withdrawn + semaphore.waiting, asked);
-      const granted = log.filter((line) => line.startsWith('+')).map((line) => Number(line.slice(1)));
-      assert.deepEqual(granted, granted.toSorted((a, b) => a - b));
-    }),
+        assert.equal(log.length + withdrawn + semaphore.waiting, asked);
+        const granted = log
+          .filter((line) => line.startsWith('+'))
+          .map((line) => Number(line.slice(1)));
+        assert.deepEqual(
+          granted,
+          granted.toSorted((a, b) => a - b),
+        );
+      },
+    ),
   );
 });

@@ -5,7 +5,12 @@ import { SessionSlot } from '#sidecar/connections/session-slot.ts';
 import type { UpstreamSession } from '#sidecar/upstream/upstream-types.ts';
 
 function makeSession(closed: string[] = [], id = 's'): UpstreamSession {
-  const side = { era: 'legacy', protocolVersion: '2025-11-25', capabilities: {}, serverInfo: undefined } as const;
+  const side = {
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    serverInfo: undefined,
+  } as const;
   return { id, side, headers: [], close: () => Promise.resolve(void closed.push(id)) };
 }
 

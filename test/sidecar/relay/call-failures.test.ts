@@ -11,12 +11,24 @@ import { SidecarFixture, serverAt, until } from '#test/support/sidecar-fixture.t
 
 type Effect = 'ReadOnly' | 'Write';
 
-function configured(port: number, effect: Effect = 'Write', limits: Partial<ServerConfig['limits']> = {}): ServerConfig {
-  const base = serverAt('up', port, { tools: { allow: [['*']], trustReadOnlyHint: false, overrides: effect === 'Write' ? [] : [{ name: 'echo', effect }] } });
+function configured(
+  port: number,
+  effect: Effect = 'Write',
+  limits: Partial<ServerConfig['limits']> = {},
+): ServerConfig {
+  const base = serverAt('up', port, {
+    tools: {
+      allow: [['*']],
+      trustReadOnlyHint: false,
+      overrides: effect === 'Write' ? [] : [{ name: 'echo', effect }],
+    },
+  });
   return { ...base, limits: { ...base.limits, ...limits } };
 }
 
-function toolError(answer: { readonly json: { readonly result?: Record<string, unknown> } }): string | undefined {
+function toolError(answer: {
+  readonly json: { readonly result?: Record<string, unknown> };
+}): string | undefined {
   const { result } = answer.json;
   if (result?.['isError'] !== true) return undefined;
   return (result['_meta'] as Record<string, { code: string }>)['fairlead.dev/error']?.code;
@@ -39,22 +51,114 @@ interface Row {
   readonly readOnlySends: number;
 }
 
-const RPC = (status: number, code: number): FakeReply => ({ kind: 'reply', status, body: { jsonrpc: '2.0', id: null, error: { code, message: 'no' } } });
+const RPC = (status: number, code: number): FakeReply => ({
+  kind: 'reply',
+  status,
+  body: { jsonrpc: '2.0', id: null, error: { code, message: 'no' } },
+});
 
 const ROWS: Row[] = [
-  { title: 'the connection is reset after the request was read', reply: { kind: 'reset' }, write: 'OUTCOME_UNKNOWN', readOnly: 'ANSWER_LOST', readOnlySends: 3 },
-  { title: 'an event stream ends without an answer', reply: { kind: 'stream', chunks: [': hello\n\n'] }, write: 'OUTCOME_UNKNOWN', readOnly: 'ANSWER_LOST', readOnlySends: 3 },
-  { title: 'an event stream is reset midway', reply: { kind: 'stream', chunks: ['data: {"jsonrpc":'], end: 'reset' }, write: 'OUTCOME_UNKNOWN', readOnly: 'ANSWER_LOST', readOnlySends: 3 },
-  { title: 'the answer is HTML', reply: { kind: 'reply', body: '<html>hello</html>', headers: { 'content-type': 'text/html' } }, write: 'UPSTREAM_PROTOCOL_ERROR', readOnly: 'UPSTREAM_PROTOCOL_ERROR', readOnlySends: 1 },
-  { title: 'the answer is no JSON', reply: { kind: 'reply', body: '{"jsonrpc":', headers: { 'content-type': 'application/json' } }, write: 'UPSTREAM_PROTOCOL_ERROR', readOnly: 'UPSTREAM_PROTOCOL_ERROR', readOnlySends: 1 },
-  { title: 'the answer has another id', reply: { kind: 'reply', body: { jsonrpc: '2.0', id: 'other', result: {} } }, write: 'UPSTREAM_PROTOCOL_ERROR', readOnly: 'UPSTREAM_PROTOCOL_ERROR', readOnlySends: 1 },
-  { title: 'the answer is 202', reply: { kind: 'reply', status: 202, body: '' }, write: 'UPSTREAM_PROTOCOL_ERROR', readOnly: 'UPSTREAM_PROTOCOL_ERROR', readOnlySends: 1 },
-  { title: 'the answer is a redirect', reply: { kind: 'reply', status: 307, headers: { location: 'http://169.254.169.254/' }, body: '' }, write: 'UPSTREAM_REDIRECTED', readOnly: 'UPSTREAM_REDIRECTED', readOnlySends: 1 },
-  { title: 'the answer is 401', reply: { kind: 'reply', status: 401, body: '' }, write: 'UPSTREAM_UNAUTHORIZED', readOnly: 'UPSTREAM_UNAUTHORIZED', readOnlySends: 1 },
-  { title: 'the answer is 502', reply: { kind: 'reply', status: 502, body: 'bad gateway', headers: { 'content-type': 'text/plain' } }, write: 'OUTCOME_UNKNOWN', readOnly: 'ANSWER_LOST', readOnlySends: 3 },
-  { title: 'the session is gone (404)', reply: RPC(404, -32001), write: 'OUTCOME_UNKNOWN', readOnly: 'SESSION_LOST', readOnlySends: 3 },
-  { title: 'nothing comes within the request timeout', reply: { kind: 'hang' }, write: 'OUTCOME_UNKNOWN', readOnly: 'CALL_TIMED_OUT', readOnlySends: 1 },
-  { title: 'the stream falls silent', reply: { kind: 'stream', chunks: [': hello\n\n'], end: 'hold' }, write: 'OUTCOME_UNKNOWN', readOnly: 'CALL_TIMED_OUT', readOnlySends: 1 },
+  {
+    title: 'the connection is reset after the request was read',
+    reply: { kind: 'reset' },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'ANSWER_LOST',
+    readOnlySends: 3,
+  },
+  {
+    title: 'an event stream ends without an answer',
+    reply: { kind: 'stream', chunks: [': hello\n\n'] },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'ANSWER_LOST',
+    readOnlySends: 3,
+  },
+  {
+    title: 'an event stream is reset midway',
+    reply: { kind: 'stream', chunks: ['data: {"jsonrpc":'], end: 'reset' },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'ANSWER_LOST',
+    readOnlySends: 3,
+  },
+  {
+    title: 'the answer is HTML',
+    reply: { kind: 'reply', body: '<html>hello</html>', headers: { 'content-type': 'text/html' } },
+    write: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnly: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer is no JSON',
+    reply: { kind: 'reply', body: '{"jsonrpc":', headers: { 'content-type': 'application/json' } },
+    write: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnly: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer has another id',
+    reply: { kind: 'reply', body: { jsonrpc: '2.0', id: 'other', result: {} } },
+    write: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnly: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer is 202',
+    reply: { kind: 'reply', status: 202, body: '' },
+    write: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnly: 'UPSTREAM_PROTOCOL_ERROR',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer is a redirect',
+    reply: {
+      kind: 'reply',
+      status: 307,
+      headers: { location: 'http://169.254.169.254/' },
+      body: '',
+    },
+    write: 'UPSTREAM_REDIRECTED',
+    readOnly: 'UPSTREAM_REDIRECTED',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer is 401',
+    reply: { kind: 'reply', status: 401, body: '' },
+    write: 'UPSTREAM_UNAUTHORIZED',
+    readOnly: 'UPSTREAM_UNAUTHORIZED',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the answer is 502',
+    reply: {
+      kind: 'reply',
+      status: 502,
+      body: 'bad gateway',
+      headers: { 'content-type': 'text/plain' },
+    },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'ANSWER_LOST',
+    readOnlySends: 3,
+  },
+  {
+    title: 'the session is gone (404)',
+    reply: RPC(404, -32001),
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'SESSION_LOST',
+    readOnlySends: 3,
+  },
+  {
+    title: 'nothing comes within the request timeout',
+    reply: { kind: 'hang' },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'CALL_TIMED_OUT',
+    readOnlySends: 1,
+  },
+  {
+    title: 'the stream falls silent',
+    reply: { kind: 'stream', chunks: [': hello\n\n'], end: 'hold' },
+    write: 'OUTCOME_UNKNOWN',
+    readOnly: 'CALL_TIMED_OUT',
+    readOnlySends: 1,
+  },
 ];
 
 for (const row of ROWS) {
@@ -64,15 +168,37 @@ for (const row of ROWS) {
       await using other = await FakeMcpServer.start({ era: 'both' });
       server.replyTo('tools/call', row.reply);
       const limits = { requestTimeoutMs: 400, streamReadTimeoutMs: 400 };
-      await using sidecar = await SidecarFixture.open([configured(server.port, effect, limits), serverAt('fine', other.port)]);
+      await using sidecar = await SidecarFixture.open([
+        configured(server.port, effect, limits),
+        serverAt('fine', other.port),
+      ]);
       const session = await sidecar.openSession();
-      const answer = await sidecar.legacy(session, 'tools/call', { name: 'up__echo', arguments: {} });
-      const final = answer.headers['content-type'] === 'text/event-stream' ? JSON.parse(answer.text.split('data: ').at(-1) ?? '') : answer.json;
-      assert.equal(toolError({ json: final }), effect === 'Write' ? row.write : row.readOnly, effect);
-      assert.equal(server.received('tools/call').length, effect === 'Write' ? 1 : row.readOnlySends, effect);
-      const fine = await sidecar.legacy(session, 'tools/call', { name: 'fine__echo', arguments: {} });
+      const answer = await sidecar.legacy(session, 'tools/call', {
+        name: 'up__echo',
+        arguments: {},
+      });
+      const final =
+        answer.headers['content-type'] === 'text/event-stream'
+          ? JSON.parse(answer.text.split('data: ').at(-1) ?? '')
+          : answer.json;
+      assert.equal(
+        toolError({ json: final }),
+        effect === 'Write' ? row.write : row.readOnly,
+        effect,
+      );
+      assert.equal(
+        server.received('tools/call').length,
+        effect === 'Write' ? 1 : row.readOnlySends,
+        effect,
+      );
+      const fine = await sidecar.legacy(session, 'tools/call', {
+        name: 'fine__echo',
+        arguments: {},
+      });
       assert.equal(toolError(fine), undefined);
-      await until(() => sidecar.status().servers.every((status) => status.connections.inFlight === 0));
+      await until(() =>
+        sidecar.status().servers.every((status) => status.connections.inFlight === 0),
+      );
     }
   });
 }
@@ -95,14 +221,25 @@ test('a dead server is named in the list within its connect timeout, and everyth
   const silentPort = (silent.address() as { port: number }).port;
   await using fine = await FakeMcpServer.start({ era: 'both' });
   const hanging = serverAt('hanging', silentPort);
-  const servers = [{ ...hanging, limits: { ...hanging.limits, connectTimeoutMs: 300 } }, serverAt('refused', await freePort()), serverAt('fine', fine.port)];
+  const servers = [
+    { ...hanging, limits: { ...hanging.limits, connectTimeoutMs: 300 } },
+    serverAt('refused', await freePort()),
+    serverAt('fine', fine.port),
+  ];
   await using sidecar = await SidecarFixture.open(servers);
   const list = await sidecar.modern('tools/list');
   const names = (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name);
   assert.deepEqual(names, ['fine__echo']);
-  const missing = (list.json.result?.['_meta'] as Record<string, { alias: string; code: string }[]>)['fairlead.dev/unavailableServers'];
-  assert.deepEqual(missing?.map(({ alias, code }) => `${alias} ${code}`).toSorted(), ['hanging SERVER_UNAVAILABLE', 'refused SERVER_UNAVAILABLE']);
-  const states = Object.fromEntries(sidecar.status().servers.map((server) => [server.alias, server.state]));
+  const missing = (
+    list.json.result?.['_meta'] as Record<string, { alias: string; code: string }[]>
+  )['fairlead.dev/unavailableServers'];
+  assert.deepEqual(missing?.map(({ alias, code }) => `${alias} ${code}`).toSorted(), [
+    'hanging SERVER_UNAVAILABLE',
+    'refused SERVER_UNAVAILABLE',
+  ]);
+  const states = Object.fromEntries(
+    sidecar.status().servers.map((server) => [server.alias, server.state]),
+  );
   assert.deepEqual(states, { hanging: 'unavailable', refused: 'unavailable', fine: 'ok' });
   const call = await sidecar.modern('tools/call', { name: 'refused__anything', arguments: {} });
   assert.equal(toolError(call), 'SERVER_UNAVAILABLE');
@@ -116,7 +253,10 @@ test('a server that comes back is found again without a restart', async () => {
   assert.equal(sidecar.status().servers[0]?.state, 'unavailable');
   await using server = await FakeMcpServer.start({ era: 'both', port });
   await until(() => sidecar.status().servers[0]?.state === 'ok');
-  assert.equal(toolError(await sidecar.modern('tools/call', { name: 'up__echo', arguments: {} })), undefined);
+  assert.equal(
+    toolError(await sidecar.modern('tools/call', { name: 'up__echo', arguments: {} })),
+    undefined,
+  );
   assert.equal(server.received('tools/call').length, 1);
 });
 
@@ -133,27 +273,46 @@ test('no burst puts more than maxConcurrency calls on the wire, and who waits to
       return { content: [{ type: 'text', text: String(call.arguments['n']) }] };
     },
   });
-  await using sidecar = await SidecarFixture.open([configured(server.port, 'Write', { maxConcurrency: 2, queueTimeoutMs: 200, queueSize: 50 })]);
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => sidecar.modern('tools/call', { name: 'up__echo', arguments: { n } })));
+  await using sidecar = await SidecarFixture.open([
+    configured(server.port, 'Write', { maxConcurrency: 2, queueTimeoutMs: 200, queueSize: 50 }),
+  ]);
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, n) =>
+      sidecar.modern('tools/call', { name: 'up__echo', arguments: { n } }),
+    ),
+  );
   const busy = answers.filter((answer) => toolError(answer) === 'SERVER_BUSY');
   assert.ok(most <= 2);
   assert.ok(busy.length > 0);
   assert.equal(server.received('tools/call').length, 12 - busy.length);
   assert.match(busy[0]?.text ?? '', /busy/);
-  assert.deepEqual(sidecar.status().servers.map(({ connections }) => [connections.inFlight, connections.queued]), [[0, 0]]);
+  assert.deepEqual(
+    sidecar.status().servers.map(({ connections }) => [connections.inFlight, connections.queued]),
+    [[0, 0]],
+  );
 });
 
-test('a request over the server\'s size limit is refused and nothing is sent (R17)', async () => {
+test("a request over the server's size limit is refused and nothing is sent (R17)", async () => {
   await using server = await FakeMcpServer.start({ era: 'modern' });
-  await using sidecar = await SidecarFixture.open([configured(server.port, 'Write', { maxRequestBytes: 2_048 })]);
-  const answer = await sidecar.modern('tools/call', { name: 'up__echo', arguments: { text: 'x'.repeat(4_096) } });
+  await using sidecar = await SidecarFixture.open([
+    configured(server.port, 'Write', { maxRequestBytes: 2_048 }),
+  ]);
+  const answer = await sidecar.modern('tools/call', {
+    name: 'up__echo',
+    arguments: { text: 'x'.repeat(4_096) },
+  });
   assert.equal(answer.json.error?.data?.['code'], 'REQUEST_TOO_LARGE');
   assert.equal(server.received('tools/call').length, 0);
 });
 
 test('an answer over the size limit is a clear error with its cause, not a broken answer', async () => {
-  await using server = await FakeMcpServer.start({ era: 'modern', onCall: () => ({ content: [{ type: 'text', text: 'x'.repeat(5_000) }] }) });
-  await using sidecar = await SidecarFixture.open([configured(server.port, 'Write', { maxResponseBytes: 4_096 })]);
+  await using server = await FakeMcpServer.start({
+    era: 'modern',
+    onCall: () => ({ content: [{ type: 'text', text: 'x'.repeat(5_000) }] }),
+  });
+  await using sidecar = await SidecarFixture.open([
+    configured(server.port, 'Write', { maxResponseBytes: 4_096 }),
+  ]);
   const answer = await sidecar.modern('tools/call', { name: 'up__echo', arguments: {} });
   assert.equal(toolError(answer), 'RESPONSE_TOO_LARGE');
   assert.equal(server.received('tools/call').length, 1);
@@ -167,13 +326,18 @@ test('an agent that hangs up cancels: a modern server sees its stream closed, a 
     const session = await sidecar.openSession();
     const hangUp = new AbortController();
     const params = { name: 'up__echo', arguments: {} };
-    const call = era === 'modern' ? sidecar.modern('tools/call', params, { signal: hangUp.signal }) : sidecar.legacy(session, 'tools/call', params, { id: 'my-call', signal: hangUp.signal });
+    const call =
+      era === 'modern'
+        ? sidecar.modern('tools/call', params, { signal: hangUp.signal })
+        : sidecar.legacy(session, 'tools/call', params, { id: 'my-call', signal: hangUp.signal });
     await server.waitForRequest((request) => request.message?.method === 'tools/call');
     hangUp.abort();
     await assert.rejects(call);
     await server.waitForDisconnect((request) => request.message?.method === 'tools/call');
     if (era === 'legacy') {
-      const cancelled = await server.waitForRequest((request) => request.message?.method === 'notifications/cancelled');
+      const cancelled = await server.waitForRequest(
+        (request) => request.message?.method === 'notifications/cancelled',
+      );
       assert.equal(cancelled.message?.params?.['requestId'], 'my-call');
     }
     await until(() => sidecar.lines('call').some((line) => line['result_class'] === 'cancelled'));

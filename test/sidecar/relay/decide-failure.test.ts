@@ -4,7 +4,13 @@ import { test } from 'node:test';
 import type { ErrorCode } from '#core/errors.ts';
 import { decideFailure } from '#sidecar/relay/decide-failure.ts';
 
-type Row = [ErrorCode, 'no' | 'unknown', 'ReadOnly' | 'Write' | 'Destructive', { attempts?: number; begun?: boolean }, string];
+type Row = [
+  ErrorCode,
+  'no' | 'unknown',
+  'ReadOnly' | 'Write' | 'Destructive',
+  { attempts?: number; begun?: boolean },
+  string,
+];
 
 const ROWS: Row[] = [
   ['SERVER_UNAVAILABLE', 'no', 'Write', {}, 'retry'],
@@ -27,7 +33,13 @@ const ROWS: Row[] = [
 
 for (const [code, sent, effect, { attempts = 1, begun = false }, expected] of ROWS) {
   test(`${effect} call, ${code}, sent ${sent}, attempt ${attempts}${begun ? ', answer begun' : ''}: ${expected}`, () => {
-    const verdict = decideFailure({ failure: { code, sent }, effect, attempts, maxRetries: 2, hasAnswerBegun: begun });
+    const verdict = decideFailure({
+      failure: { code, sent },
+      effect,
+      attempts,
+      maxRetries: 2,
+      hasAnswerBegun: begun,
+    });
     assert.equal(verdict.kind === 'retry' ? 'retry' : verdict.code, expected);
   });
 }

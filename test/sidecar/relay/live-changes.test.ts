@@ -19,8 +19,14 @@ async function toolNames(sidecar: SidecarFixture): Promise<string[]> {
 
 test('a tool that is no longer allowed disappears and is refused, while a call of it in flight ends well (R113)', async () => {
   const gate = Promise.withResolvers<void>();
-  await using server = await FakeMcpServer.start({ era: 'both', tools: TOOLS, onCall: () => gate.promise.then(() => ({ content: [{ type: 'text', text: 'done' }] })) });
-  await using sidecar = await SidecarFixture.open([serverAt('up', server.port, allow('slow', 'other'))]);
+  await using server = await FakeMcpServer.start({
+    era: 'both',
+    tools: TOOLS,
+    onCall: () => gate.promise.then(() => ({ content: [{ type: 'text', text: 'done' }] })),
+  });
+  await using sidecar = await SidecarFixture.open([
+    serverAt('up', server.port, allow('slow', 'other')),
+  ]);
   assert.deepEqual(await toolNames(sidecar), ['up__slow', 'up__other']);
   const inFlight = sidecar.modern('tools/call', { name: 'up__slow', arguments: {} });
   await server.waitForRequest((request) => request.message?.method === 'tools/call');
@@ -50,13 +56,19 @@ test('servers are added and removed at run time; a removed one loses its tools, 
   assert.equal(refused.json.error?.code, -32602);
   await until(() => first.sessions.size === 0);
   await until(() => first.openSockets === 0);
-  assert.deepEqual(sidecar.status().servers.map((server) => server.alias), ['two']);
+  assert.deepEqual(
+    sidecar.status().servers.map((server) => server.alias),
+    ['two'],
+  );
   assert.equal((await sidecar.modern('tools/list', {}, { path: '/servers/one/mcp' })).status, 404);
 });
 
 test('a call in flight on a removed server ends well within the drain timeout', async () => {
   const gate = Promise.withResolvers<void>();
-  await using server = await FakeMcpServer.start({ era: 'both', onCall: () => gate.promise.then(() => ({ content: [{ type: 'text', text: 'done' }] })) });
+  await using server = await FakeMcpServer.start({
+    era: 'both',
+    onCall: () => gate.promise.then(() => ({ content: [{ type: 'text', text: 'done' }] })),
+  });
   await using sidecar = await SidecarFixture.open([serverAt('up', server.port)]);
   const inFlight = sidecar.modern('tools/call', { name: 'up__echo', arguments: {} });
   await server.waitForRequest((request) => request.message?.method === 'tools/call');

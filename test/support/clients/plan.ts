@@ -4,7 +4,10 @@
 export interface ClientPlan {
   readonly url: string;
   readonly era: 'legacy' | 'modern';
-  readonly calls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[];
+  readonly calls: readonly {
+    readonly name: string;
+    readonly arguments: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 export interface ClientReport {

@@ -6,7 +6,10 @@ import { printReport, readPlan } from './plan.ts';
 
 const plan = readPlan();
 const mode = plan.era === 'legacy' ? 'legacy' : { pin: '2026-07-28' };
-const client = new Client({ name: 'sdk-v2-client', version: '1.0.0' }, { versionNegotiation: { mode } });
+const client = new Client(
+  { name: 'sdk-v2-client', version: '1.0.0' },
+  { versionNegotiation: { mode } },
+);
 const transport = new StreamableHTTPClientTransport(new URL(plan.url));
 await client.connect(transport);
 const { tools } = await client.listTools();
