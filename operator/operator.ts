@@ -9,20 +9,24 @@ import type { Clock } from '#core/clock.ts';
 import { type HealthServer, openHealthServer } from '#core/telemetry/health-server.ts';
 import type { Logger } from '#core/telemetry/log.ts';
 
-import { EventRecorder } from './kube/events.ts';
-import { kubeConfigLoader } from './kube/kube-config.ts';
-import { KubeClient } from './kube/kube-client.ts';
-import { CONFIG_MAPS, NAMESPACES } from './kube/kube-object.ts';
-import { OPEN_GATE } from './kube/write-gate.ts';
-import { cacheConfigMap, cacheMetadata, cacheResource } from './reconcile/cached-objects.ts';
-import { enqueueChanges } from './reconcile/enqueue-changes.ts';
+import { EventRecorder } from '#operator/kube/events.ts';
+import { kubeConfigLoader } from '#operator/kube/kube-config.ts';
+import { KubeClient } from '#operator/kube/kube-client.ts';
+import { CONFIG_MAPS, NAMESPACES } from '#operator/kube/kube-object.ts';
+import { OPEN_GATE } from '#operator/kube/write-gate.ts';
+import {
+  cacheConfigMap,
+  cacheMetadata,
+  cacheResource,
+} from '#operator/reconcile/cached-objects.ts';
+import { enqueueChanges } from '#operator/reconcile/enqueue-changes.ts';
 import {
   createBindingReconciler,
   OWNED_SELECTOR,
-} from './reconcile/mcp-binding/reconcile-binding.ts';
-import { createServerReconciler } from './reconcile/mcp-server/reconcile-server.ts';
-import { MCP_BINDINGS, MCP_SERVERS } from './reconcile/resources.ts';
-import { untilSchemasServed } from './reconcile/served-schemas.ts';
+} from '#operator/reconcile/mcp-binding/reconcile-binding.ts';
+import { createServerReconciler } from '#operator/reconcile/mcp-server/reconcile-server.ts';
+import { MCP_BINDINGS, MCP_SERVERS } from '#operator/reconcile/resources.ts';
+import { untilSchemasServed } from '#operator/reconcile/served-schemas.ts';
 import {
   BY_CA_BUNDLE,
   BY_NAMESPACE,
@@ -31,14 +35,14 @@ import {
   type Informers,
   serversOf,
   World,
-} from './reconcile/world.ts';
+} from '#operator/reconcile/world.ts';
 import type { OperatorSettings } from './settings.ts';
-import { ControllerLoop, type Reconcile } from './watch/controller-loop.ts';
-import { Informer, type InformerOptions } from './watch/informer.ts';
-import { LeaderLease } from './watch/leader-lease.ts';
-import { createOperatorMetrics, type OperatorMetrics } from './watch/metrics.ts';
-import { WorkQueue } from './watch/work-queue.ts';
-import type { KubeObject } from './kube/kube-object.ts';
+import { ControllerLoop, type Reconcile } from '#operator/watch/controller-loop.ts';
+import { Informer, type InformerOptions } from '#operator/watch/informer.ts';
+import { LeaderLease } from '#operator/watch/leader-lease.ts';
+import { createOperatorMetrics, type OperatorMetrics } from '#operator/watch/metrics.ts';
+import { WorkQueue } from '#operator/watch/work-queue.ts';
+import type { KubeObject } from '#operator/kube/kube-object.ts';
 
 const LEASE_NAME = 'fairlead-operator';
 const STOP_GRACE_MS = 20_000;

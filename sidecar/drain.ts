@@ -5,7 +5,7 @@
 
 import type { Clock } from '#core/clock.ts';
 
-import type { AgentApi } from './agent-api/agent-api.ts';
+import type { AgentApi } from '#sidecar/agent-api/agent-api.ts';
 
 /** A plain process counts as idle after this long without a request: longer than clients' polls of /readyz. */
 const IDLE_MS = 1_000;

@@ -16,21 +16,21 @@ import { createSidecarMetrics } from '#core/telemetry/metrics.ts';
 import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { registerProcessMetrics } from '#core/telemetry/process-metrics.ts';
 
-import { staticPrincipal } from './admission/static-principal.ts';
-import { AgentApi } from './agent-api/agent-api.ts';
-import type { Admission } from './agent-api/agent-api.ts';
-import { openLoopbackListener } from './agent-api/loopback-listener.ts';
-import type { LoopbackListener } from './agent-api/loopback-listener.ts';
-import { SessionStore } from './agent-api/session-store.ts';
-import { AuditLog } from './audit/audit-log.ts';
-import { ConfigSource } from './config/config-source.ts';
-import { lastGoodStore } from './config/last-good-store.ts';
+import { staticPrincipal } from '#sidecar/admission/static-principal.ts';
+import { AgentApi } from '#sidecar/agent-api/agent-api.ts';
+import type { Admission } from '#sidecar/agent-api/agent-api.ts';
+import { openLoopbackListener } from '#sidecar/agent-api/loopback-listener.ts';
+import type { LoopbackListener } from '#sidecar/agent-api/loopback-listener.ts';
+import { SessionStore } from '#sidecar/agent-api/session-store.ts';
+import { AuditLog } from '#sidecar/audit/audit-log.ts';
+import { ConfigSource } from '#sidecar/config/config-source.ts';
+import { lastGoodStore } from '#sidecar/config/last-good-store.ts';
 import { drain } from './drain.ts';
-import type { Relay, ServerStatus } from './relay/relay.ts';
+import type { Relay, ServerStatus } from '#sidecar/relay/relay.ts';
 import type { SidecarSettings } from './settings.ts';
-import { MetricsPage } from './status/metrics-page.ts';
-import { renderStatusPage } from './status/status-page.ts';
-import type { StatusPage } from './status/status-page.ts';
+import { MetricsPage } from '#sidecar/status/metrics-page.ts';
+import { renderStatusPage } from '#sidecar/status/status-page.ts';
+import type { StatusPage } from '#sidecar/status/status-page.ts';
 
 /** Everything behind the agent API. */
 export interface Upstreams {

@@ -4,8 +4,8 @@
 import type { EgressDecision } from '#core/egress/egress-policy.ts';
 import type { EgressLogLine } from '#core/telemetry/log-fields.ts';
 
-import { ServerRegistry } from './connections/server-registry.ts';
-import { CallRelay } from './relay/call-relay.ts';
+import { ServerRegistry } from '#sidecar/connections/server-registry.ts';
+import { CallRelay } from '#sidecar/relay/call-relay.ts';
 import type { UpstreamDeps, Upstreams } from './sidecar.ts';
 
 export function openUpstreams({ clock, log, metrics, isDevelopment }: UpstreamDeps): Upstreams {

@@ -163,17 +163,19 @@ function renderInvalid(issues: readonly ManifestIssue[], colors: Colors): string
 }
 
 function renderCall(line: Readonly<Record<string, unknown>>, colors: Colors): string {
-  const result = String(line['result_class'] ?? '');
+  const text = (key: string): string | undefined => {
+    const value = line[key];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const result = text('result_class') ?? '';
+  const code = text('error_code');
   const shown =
     result === 'ok'
       ? colors.green(result)
-      : colors.red(
-          line['error_code'] === undefined ? result : `${result} (${String(line['error_code'])})`,
-        );
+      : colors.red(code === undefined ? result : `${result} (${code})`);
+  const alias = text('alias');
   const tool =
-    line['alias'] === undefined
-      ? String(line['method'] ?? '')
-      : `${String(line['alias'])} ${String(line['remote_tool_name'] ?? '')}`;
+    alias === undefined ? (text('method') ?? '') : `${alias} ${text('remote_tool_name') ?? ''}`;
   const duration =
     typeof line['duration_ms'] === 'number' ? `${line['duration_ms'].toFixed(1)} ms` : '';
   return `${colors.dim('call')} ${tool}  ${shown}  ${colors.dim(duration)}\n`;

@@ -1,6 +1,6 @@
 // One complaint about a manifest, on one line: where, which object and field, what must be.
 
-import pc from 'picocolors';
+import type pc from 'picocolors';
 
 import type { ManifestIssue } from './load-manifests.ts';
 

@@ -6,7 +6,7 @@ import { type ChangeHandler } from '#operator/watch/informer.ts';
 import { INITIAL_LIST_PRIORITY, type WorkQueue } from '#operator/watch/work-queue.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
-import { BINDING_LABEL } from './mcp-binding/reconcile-binding.ts';
+import { BINDING_LABEL } from '#operator/reconcile/mcp-binding/reconcile-binding.ts';
 import { type Informers, serversOf, type World } from './world.ts';
 
 export interface Queues {

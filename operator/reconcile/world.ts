@@ -12,8 +12,12 @@ import {
 import type { Informer } from '#operator/watch/informer.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
-import { type ConfigMapData, type JudgedServer, judgeServer } from './mcp-server/judge-server.ts';
-import { type Labels, isNamespaceAllowed } from './mcp-binding/plan-binding.ts';
+import {
+  type ConfigMapData,
+  type JudgedServer,
+  judgeServer,
+} from '#operator/reconcile/mcp-server/judge-server.ts';
+import { type Labels, isNamespaceAllowed } from '#operator/reconcile/mcp-binding/plan-binding.ts';
 
 export const BY_SERVER = 'server';
 export const BY_NAMESPACE = 'namespace';

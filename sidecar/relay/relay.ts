@@ -1,7 +1,7 @@
 // The port between the agent API and everything behind it. The agent API has parsed, named and
 // admitted the request; the relay answers it, now or later, exactly once.
 
-import type { AgentExchange, Era } from '../agent-api/exchange.ts';
+import type { AgentExchange, Era } from '#sidecar/agent-api/exchange.ts';
 
 /** What the agent API needs to answer initialize and server/discover. */
 export interface RelayCapabilities {

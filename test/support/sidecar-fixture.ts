@@ -1,6 +1,7 @@
 // A whole sidecar in this process, on free ports, over fake MCP servers: the tests speak to its
 // agent port as any agent would, and see its log lines.
 
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,6 +127,7 @@ export class SidecarFixture implements AsyncDisposable {
     return String(answer.headers['mcp-session-id']);
   }
 
+  // oxlint-disable-next-line eslint/max-params -- reads like the request that it sends
   legacy(
     session: string,
     method: string,
@@ -184,4 +186,11 @@ export function eventsOf(text: string): Record<string, unknown>[] {
     .split('\n\n')
     .flatMap((event) => event.split('\n').filter((line) => line.startsWith('data: ')))
     .map((line) => JSON.parse(line.slice('data: '.length)) as Record<string, unknown>);
+}
+
+/** Names in the answer to tools/list, in its order. */
+export function toolNames(answer: Answer): string[] {
+  const tools = answer.json.result?.['tools'];
+  assert.ok(Array.isArray(tools), answer.text);
+  return tools.map((tool: { readonly name: string }) => tool.name);
 }

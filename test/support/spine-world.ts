@@ -10,11 +10,14 @@ import { promisify } from 'node:util';
 
 import { systemClock } from '#core/clock.ts';
 
-import type { ClientPlan, ClientReport } from './clients/plan.ts';
-import { ManagedProcess } from './control-plane/managed-process.ts';
-import { type ControlPlane, startControlPlane } from './control-plane/start-control-plane.ts';
+import type { ClientPlan, ClientReport } from '#test/support/clients/plan.ts';
+import { ManagedProcess } from '#test/support/control-plane/managed-process.ts';
+import {
+  type ControlPlane,
+  startControlPlane,
+} from '#test/support/control-plane/start-control-plane.ts';
 import { makeNetNamespace, type NetNamespace } from './net-namespace.ts';
-import { makeTestCa } from './test-ca.ts';
+import { makeTestCa, type TestCa } from './test-ca.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NODE = process.execPath;
@@ -104,7 +107,7 @@ export async function startSpineWorld(
     }),
   );
   const ca = makeTestCa(directory);
-  await startServers({ undo, namespace, issue: ca.issue });
+  await startServers({ undo, namespace, ca });
   const plane = undo.use(await startControlPlane());
   await applyEverything(plane, ca.caPem, allow);
   undo.use(startOperator(plane));
@@ -142,10 +145,10 @@ export async function startSpineWorld(
 interface ServerStart {
   readonly undo: AsyncDisposableStack;
   readonly namespace: NetNamespace;
-  readonly issue: ReturnType<typeof makeTestCa>['issue'];
+  readonly ca: TestCa;
 }
 
-async function startServers({ undo, namespace, issue }: ServerStart): Promise<void> {
+async function startServers({ undo, namespace, ca }: ServerStart): Promise<void> {
   const quickstart = join(ROOT, 'examples/quickstart/servers');
   const programs: Record<ServerName, string[]> = {
     everything: [
@@ -166,7 +169,7 @@ async function startServers({ undo, namespace, issue }: ServerStart): Promise<vo
         env: { ...process.env, PORT: String(plainPort), HOSTS: host },
       }),
     );
-    const { cert, key } = issue(name, [host]);
+    const { cert, key } = ca.issue(name, [host]);
     const front = [
       NODE,
       join(ROOT, 'test/support/tls-front.ts'),

@@ -3,6 +3,7 @@
 // cannot differ. A server that may not be used is left out, never let in half.
 
 import { ERRORS, conditionReason } from '#core/errors.ts';
+import { tenantId } from '#core/identity/ids.ts';
 import { effectiveAlias } from '#crds/mcp-binding.ts';
 import type { McpBinding, McpServer } from '#crds/validate-object.ts';
 import { type Verdict, no, yes } from '#operator/reconcile/conditions.ts';
@@ -54,7 +55,7 @@ export function planBinding(world: BindingWorld): BindingPlan {
   const resolved = binding.spec.servers.map((entry, index) => resolveServer(world, entry, index));
   const config = renderSidecarConfig({
     binding: { namespace, name: binding.metadata.name, spec: binding.spec },
-    tenant: namespaceLabels[TENANT_LABEL] ?? namespace,
+    tenant: tenantId(namespaceLabels[TENANT_LABEL] ?? namespace),
     servers: resolved.flatMap(({ included }) => included ?? []),
   });
   const servers = resolved.map(({ planned }) => planned);

@@ -69,7 +69,7 @@ describe('errors', () => {
         assert.equal(status, 200, code);
         assert.equal(json.result?.isError, true, code);
         assert.equal(json.result?.resultType, 'complete', code);
-        const [content] = json.result?.content as { text: string }[];
+        const content = (json.result?.content as { text: string }[] | undefined)?.[0];
         assert.ok(
           content?.text.startsWith(`${code}: `) && content.text.includes(ERRORS[code].next),
           code,

@@ -23,7 +23,7 @@ describe('initialize', () => {
       assert.equal(status, 200);
       assert.equal(json.result?.protocolVersion, given);
       assert.deepEqual(json.result?.capabilities, { tools: {} });
-      assert.equal((json.result?.serverInfo as { name?: string }).name, 'fairlead');
+      assert.match(JSON.stringify(json.result?.serverInfo), /"name":"fairlead"/);
       assert.equal(json.result?.instructions, undefined);
       assert.match(String(headers['mcp-session-id']), /^[\x21-\x7e]{22,}$/);
     });
@@ -56,7 +56,7 @@ describe('a session', () => {
     assert.deepEqual([initialized.status, initialized.text], [202, '']);
     assert.deepEqual((await fixture.legacy('ping', undefined, { session })).json.result, {});
     const listed = await fixture.legacy('tools/list', {}, { session });
-    assert.equal((listed.json.result?.tools as unknown[]).length, 1);
+    assert.ok(Array.isArray(listed.json.result?.tools) && listed.json.result.tools.length === 1);
     assert.equal(listed.json.result?.resultType, undefined);
     const called = await fixture.legacy(
       'tools/call',
@@ -251,7 +251,7 @@ describe('request ids', () => {
     await all.promise;
     for (const exchange of held.reverse()) answerEcho(exchange);
     const texts = (await Promise.all(answers)).map(
-      ({ json }) => (json.result?.content as { text: string }[])[0]?.text,
+      ({ json }) => (json.result?.content as { text: string }[] | undefined)?.[0]?.text,
     );
     assert.deepEqual(texts, ['0', '1', '2', '3']);
   });

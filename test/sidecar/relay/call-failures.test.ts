@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
 import { FakeMcpServer, type FakeReply } from '#test/support/fake-mcp-server.ts';
-import { SidecarFixture, serverAt, until } from '#test/support/sidecar-fixture.ts';
+import { SidecarFixture, serverAt, toolNames, until } from '#test/support/sidecar-fixture.ts';
 
 type Effect = 'ReadOnly' | 'Write';
 
@@ -228,11 +228,12 @@ test('a dead server is named in the list within its connect timeout, and everyth
   ];
   await using sidecar = await SidecarFixture.open(servers);
   const list = await sidecar.modern('tools/list');
-  const names = (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name);
+  const names = toolNames(list);
   assert.deepEqual(names, ['fine__echo']);
-  const missing = (
-    list.json.result?.['_meta'] as Record<string, { alias: string; code: string }[]>
-  )['fairlead.dev/unavailableServers'];
+  const meta = list.json.result?.['_meta'] as
+    | Record<string, { alias: string; code: string }[]>
+    | undefined;
+  const missing = meta?.['fairlead.dev/unavailableServers'];
   assert.deepEqual(missing?.map(({ alias, code }) => `${alias} ${code}`).toSorted(), [
     'hanging SERVER_UNAVAILABLE',
     'refused SERVER_UNAVAILABLE',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { FakeMcpServer, type FakeEra } from '#test/support/fake-mcp-server.ts';
-import { SidecarFixture, eventsOf, serverAt } from '#test/support/sidecar-fixture.ts';
+import { SidecarFixture, eventsOf, serverAt, toolNames } from '#test/support/sidecar-fixture.ts';
 
 const TOOLS = [
   {
@@ -115,10 +115,7 @@ test('a tool that is not allowed is not listed, and a call of it is refused like
   await using server = await start('both');
   await using sidecar = await SidecarFixture.open([serverAt('up', server.port, only('echo'))]);
   const list = await sidecar.modern('tools/list');
-  assert.deepEqual(
-    (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name),
-    ['up__echo'],
-  );
+  assert.deepEqual(toolNames(list), ['up__echo']);
   const shape = (text: string): string =>
     text.replaceAll(/hidden|nothing/g, 'NAME').replace(/"callId":"[^"]*"/, '');
   const hidden = await sidecar.modern('tools/call', { name: 'up__hidden', arguments: {} });
@@ -169,10 +166,7 @@ test('a bare name is refused and the candidates are named; one server alone has 
   const refused = await sidecar.modern('tools/call', { name: 'echo', arguments: {} });
   assert.match(refused.json.error?.message ?? '', /"one__echo" or "two__echo"/);
   const list = await sidecar.modern('tools/list', {}, { path: '/servers/two/mcp' });
-  assert.deepEqual(
-    (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name),
-    ['echo', 'hidden'],
-  );
+  assert.deepEqual(toolNames(list), ['echo', 'hidden']);
   const called = await sidecar.modern(
     'tools/call',
     { name: 'echo', arguments: {} },
@@ -193,10 +187,7 @@ test('a higher priority is listed first', async () => {
     serverAt('abc', first.port),
   ]);
   const list = await sidecar.modern('tools/list');
-  assert.deepEqual(
-    (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name),
-    ['zed__echo', 'zed__hidden', 'abc__echo', 'abc__hidden'],
-  );
+  assert.deepEqual(toolNames(list), ['zed__echo', 'zed__hidden', 'abc__echo', 'abc__hidden']);
 });
 
 for (const [agentEra, serverEra] of [

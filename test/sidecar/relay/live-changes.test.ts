@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { FakeMcpServer } from '#test/support/fake-mcp-server.ts';
-import { SidecarFixture, serverAt, until } from '#test/support/sidecar-fixture.ts';
+import { SidecarFixture, serverAt, toolNames, until } from '#test/support/sidecar-fixture.ts';
 
 const TOOLS = [{ name: 'slow' }, { name: 'other' }];
 
@@ -12,9 +12,8 @@ function allow(...names: string[]) {
   return { tools: { allow: [names], trustReadOnlyHint: false, overrides: [] } };
 }
 
-async function toolNames(sidecar: SidecarFixture): Promise<string[]> {
-  const list = await sidecar.modern('tools/list');
-  return (list.json.result?.['tools'] as { name: string }[]).map((tool) => tool.name);
+async function listedBy(sidecar: SidecarFixture): Promise<string[]> {
+  return toolNames(await sidecar.modern('tools/list'));
 }
 
 test('a tool that is no longer allowed disappears and is refused, while a call of it in flight ends well (R113)', async () => {
@@ -27,12 +26,12 @@ test('a tool that is no longer allowed disappears and is refused, while a call o
   await using sidecar = await SidecarFixture.open([
     serverAt('up', server.port, allow('slow', 'other')),
   ]);
-  assert.deepEqual(await toolNames(sidecar), ['up__slow', 'up__other']);
+  assert.deepEqual(await listedBy(sidecar), ['up__slow', 'up__other']);
   const inFlight = sidecar.modern('tools/call', { name: 'up__slow', arguments: {} });
   await server.waitForRequest((request) => request.message?.method === 'tools/call');
   const connections = server.connectionCount;
   await sidecar.reconfigure([serverAt('up', server.port, allow('other'))]);
-  assert.deepEqual(await toolNames(sidecar), ['up__other']);
+  assert.deepEqual(await listedBy(sidecar), ['up__other']);
   const refused = await sidecar.modern('tools/call', { name: 'up__slow', arguments: {} });
   assert.equal(refused.json.error?.code, -32602);
   gate.resolve();
@@ -47,11 +46,11 @@ test('servers are added and removed at run time; a removed one loses its tools, 
   const session = await sidecar.openSession();
   await sidecar.legacy(session, 'tools/call', { name: 'one__echo', arguments: {} });
   await sidecar.reconfigure([serverAt('one', first.port), serverAt('two', second.port)]);
-  assert.deepEqual(await toolNames(sidecar), ['one__echo', 'two__echo']);
+  assert.deepEqual(await listedBy(sidecar), ['one__echo', 'two__echo']);
   const opened = first.sessions.size;
   assert.ok(opened > 0);
   await sidecar.reconfigure([serverAt('two', second.port)]);
-  assert.deepEqual(await toolNames(sidecar), ['two__echo']);
+  assert.deepEqual(await listedBy(sidecar), ['two__echo']);
   const refused = await sidecar.legacy(session, 'tools/call', { name: 'one__echo', arguments: {} });
   assert.equal(refused.json.error?.code, -32602);
   await until(() => first.sessions.size === 0);
@@ -73,7 +72,7 @@ test('a call in flight on a removed server ends well within the drain timeout', 
   const inFlight = sidecar.modern('tools/call', { name: 'up__echo', arguments: {} });
   await server.waitForRequest((request) => request.message?.method === 'tools/call');
   await sidecar.reconfigure([]);
-  assert.deepEqual(await toolNames(sidecar), []);
+  assert.deepEqual(await listedBy(sidecar), []);
   gate.resolve();
   assert.match((await inFlight).text, /done/);
 });
@@ -82,9 +81,9 @@ test('a changed endpoint opens new connections and retires the old ones', async 
   await using before = await FakeMcpServer.start({ era: 'both' });
   await using after = await FakeMcpServer.start({ era: 'both', tools: [{ name: 'fresh' }] });
   await using sidecar = await SidecarFixture.open([serverAt('up', before.port)]);
-  assert.deepEqual(await toolNames(sidecar), ['up__echo']);
+  assert.deepEqual(await listedBy(sidecar), ['up__echo']);
   await sidecar.reconfigure([serverAt('up', after.port)]);
-  assert.deepEqual(await toolNames(sidecar), ['up__fresh']);
+  assert.deepEqual(await listedBy(sidecar), ['up__fresh']);
   await until(() => before.openSockets === 0);
   await sidecar.modern('tools/call', { name: 'up__fresh', arguments: {} });
   assert.equal(sidecar.lines('call').at(-1)?.['connection_generation'], 2);
@@ -96,5 +95,5 @@ test('a broken configuration changes nothing for those who call', async () => {
   const { writePlainConfig } = await import('#test/support/sidecar-config.ts');
   await writePlainConfig(sidecar.directory, '{"version":"v1alpha1","servers":[');
   await until(() => sidecar.status().config.rejected !== null);
-  assert.deepEqual(await toolNames(sidecar), ['up__echo']);
+  assert.deepEqual(await listedBy(sidecar), ['up__echo']);
 });
