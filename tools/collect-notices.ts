@@ -49,7 +49,13 @@ function readNotice(root: string): string {
   const { name, version, license } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   ) as Record<string, unknown>;
-  const file = readdirSync(root).find((entry) => /^(licen[cs]e|copying)(\.|$)/i.test(entry));
-  const text = file === undefined ? '' : `\n${readFileSync(join(root, file), 'utf8').trim()}\n`;
-  return `${String(name)} ${String(version)}\nLicence: ${typeof license === 'string' ? license : 'see below'}\n${text}`;
+  // Apache-2.0 asks for the NOTICE file besides the licence.
+  const files = readdirSync(root).filter((entry) =>
+    /^(licen[cs]e|copying|notice)(\.|$)/i.test(entry),
+  );
+  if (files.length === 0) throw new Error(`${String(name)} comes without the text of its licence`);
+  const texts = files.map((file) => readFileSync(join(root, file), 'utf8').trim());
+  const title = `${String(name)} ${String(version)}`;
+  const licence = typeof license === 'string' ? license : 'see below';
+  return `${title}\nLicence: ${licence}\n\n${texts.join('\n\n')}\n`;
 }

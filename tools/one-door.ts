@@ -94,7 +94,7 @@ function fileFaults(path: string, text: string): Fault[] {
 
 function importFindings(edge: ImportEdge): Finding[] {
   const module = edge.specifier.replace(/^node:/, '');
-  const doors = IMPORT_RULES[module];
+  const doors = IMPORT_RULES[module] ?? IMPORT_RULES[packageOf(module)];
   const running = edge.names.filter((name) => !name.isType).map(({ name }) => name);
   const findings: Finding[] = edge.names.flatMap((imported) => renamedClock(edge, imported));
   const add = (name: string, rule: Rule): void => {
@@ -105,6 +105,11 @@ function importFindings(edge: ImportEdge): Finding[] {
     else if (doors !== undefined && isDoor(module, name, doors.names)) add(name, doors.rule);
   }
   return findings;
+}
+
+/** `@scope/name/dist/x.js` reaches as far as `@scope/name`. */
+function packageOf(specifier: string): string {
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
 /** Other members of `performance` read no clock, so it may be imported, but under its own name. */

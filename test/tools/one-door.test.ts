@@ -25,6 +25,8 @@ const FORBIDDEN: readonly (readonly [string, RegExp])[] = [
   [`import { connect } from 'node:http2';`, /core\/egress/],
   [`const net = process.getBuiltinModule('node:net');`, /core\/egress/],
   [`import { KubeConfig } from '@kubernetes/client-node';`, /operator\/kube/],
+  [`await import('@kubernetes/client-node/dist/config.js');`, /operator\/kube/],
+  [`import { Pool } from 'undici/lib/dispatcher/pool.js';`, /core\/egress/],
   [`await fetch('https://example.com');`, /not even core\/egress/],
   [`const f = fetch;`, /not even core\/egress/],
   [`await globalThis.fetch('https://example.com');`, /not even core\/egress/],

@@ -3,12 +3,16 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-export async function buildBundle(directory: string): Promise<void> {
+export function buildBundle(directory: string): Promise<void> {
   const rolldown = join(ROOT, 'node_modules', 'rolldown', 'bin', 'cli.mjs');
   const args = [rolldown, '-c', 'rolldown.config.ts', '--dir', directory];
-  await promisify(execFile)(process.execPath, args, { cwd: ROOT });
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { cwd: ROOT }, (error, _stdout, stderr) => {
+      if (error === null) resolve();
+      else reject(new Error(`the build failed: ${stderr.split('\n    at ')[0] ?? ''}`));
+    });
+  });
 }

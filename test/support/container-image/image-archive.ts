@@ -31,9 +31,7 @@ export async function writeImageArchive(path: string, options: ArchiveOptions): 
     }),
   );
   const configName = `${sha256(config)}.json`;
-  const manifest = [
-    { Config: configName, RepoTags: [options.name], Layers: [`${digest}.tar`] },
-  ];
+  const manifest = [{ Config: configName, RepoTags: [options.name], Layers: [`${digest}.tar`] }];
   const archive = encodeTar([
     { name: configName, mode: 0o644, content: config },
     { name: `${digest}.tar`, mode: 0o644, content: layer },

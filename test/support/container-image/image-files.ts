@@ -90,7 +90,10 @@ async function imageFile(
 }
 
 /** Writes the files below `directory`, as the root of a container would hold them. */
-export async function writeImageRoot(files: readonly ImageFile[], directory: string): Promise<void> {
+export async function writeImageRoot(
+  files: readonly ImageFile[],
+  directory: string,
+): Promise<void> {
   for (const { source, target, mode } of files) {
     const path = join(directory, target);
     await mkdir(dirname(path), { recursive: true, mode: 0o755 });

@@ -94,10 +94,14 @@ function renderFile(end: FileEnd, { events, fault, totals }: Judged): string {
   const isGood = totals.failed === 0;
   const took = renderSeconds(end.durationMs);
   const lines = [`${isGood ? 'ok  ' : 'FAIL'} ${end.path}  ${renderTotals(totals)}  ${took}`];
+  const shown = new Set<string>();
   for (const event of events) {
     if (event.kind === 'skipped') lines.push(`       skipped: ${event.name}: ${event.reason}`);
     if (event.kind !== 'failed' || event.text === '') continue;
-    lines.push(`     ✖ ${event.name} (${end.path}:${event.line})`, indent(event.text));
+    // A failed hook fails every test of its file with the same words.
+    const text = shown.has(event.text) ? 'the same as above' : event.text;
+    shown.add(event.text);
+    lines.push(`     ✖ ${event.name} (${end.path}:${event.line})`, indent(text));
   }
   if (fault !== undefined) lines.push(`     ✖ ${end.path} ${fault}`);
   if (!isGood && end.output !== '') lines.push('     it printed:', indent(end.output));

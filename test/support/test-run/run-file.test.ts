@@ -61,6 +61,14 @@ test('a failure in a subtest fails its parent, and only the subtest has somethin
   assert.doesNotMatch(text, /✖ outer/);
 });
 
+test('a failed hook is shown once, though it fails every test', async () => {
+  const { totals, text } = await judge(
+    `import { before } from 'node:test'; before(() => { throw new Error('no root'); }); test('a', () => {}); test('b', () => {});`,
+  );
+  assert.equal(totals.failed, 2);
+  assert.equal(text.split('Error: no root').length, 2, text);
+});
+
 test('a skipped test is shown with its reason', async () => {
   const { totals, text } = await judge(`test('needs root', { skip: 'not root' }, () => {});`);
   assert.deepEqual(totals, { passed: 0, failed: 0, skipped: 1 });
