@@ -11,7 +11,7 @@ import type { AgentApi } from '#sidecar/agent-api/agent-api.ts';
 const IDLE_MS = 1_000;
 const STEP_MS = 20;
 /** For telling remote servers that their sessions end; best effort. */
-const CLOSE_MS = 1_000;
+export const CLOSE_MS = 1_000;
 /** For last answers to reach their sockets. */
 const FLUSH_MS = 500;
 
@@ -66,7 +66,7 @@ async function waitUntil(clock: Clock, isReached: () => boolean): Promise<void> 
 }
 
 /** Best effort: neither a hang nor a failure of the work holds anything up. */
-async function atMost(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
+export async function atMost(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   const isDone = work.then(
     () => {},

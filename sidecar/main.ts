@@ -61,6 +61,7 @@ async function run(settings: SidecarSettings, parts: MainParts): Promise<number>
     await sidecar.start();
   } catch (error) {
     await sidecar.close();
+    if (settings.exitsWithParent) process.stdin.destroy();
     log.fatal({ err: error }, 'the sidecar cannot start');
     say(
       error instanceof FairleadError

@@ -25,7 +25,7 @@ import { SessionStore } from '#sidecar/agent-api/session-store.ts';
 import { AuditLog } from '#sidecar/audit/audit-log.ts';
 import { ConfigSource } from '#sidecar/config/config-source.ts';
 import { lastGoodStore } from '#sidecar/config/last-good-store.ts';
-import { drain } from './drain.ts';
+import { atMost, CLOSE_MS, drain } from './drain.ts';
 import type { Relay, ServerStatus } from '#sidecar/relay/relay.ts';
 import type { SidecarSettings } from './settings.ts';
 import { MetricsPage } from '#sidecar/status/metrics-page.ts';
@@ -179,7 +179,7 @@ export class Sidecar {
       timeoutMs,
       api: this.#api,
       stopAccepting: () => this.#listener?.stopAccepting(),
-      closeUpstream: () => Promise.all([this.#sessions.closeAll(), this.#upstreams.close(0)]),
+      closeUpstream: () => this.#closeUpstream(),
       closeAll: () => this.close(),
     });
     log.info(
@@ -188,10 +188,20 @@ export class Sidecar {
     );
   }
 
-  /** Closes everything at once. */
+  /** Closes everything at once; remote servers get a moment to hear that their sessions end. */
   async close(): Promise<void> {
     this.#listenRetry?.cancel();
-    await Promise.all([this.#source.close(), this.#listener?.close(), this.#health?.close()]);
+    await Promise.all([
+      this.#source.close(),
+      this.#listener?.close(),
+      this.#health?.close(),
+      // The drain has had its moment for that.
+      this.#isDraining || atMost(CLOSE_MS, this.#options.clock, this.#closeUpstream()),
+    ]);
+  }
+
+  #closeUpstream(): Promise<unknown> {
+    return Promise.all([this.#sessions.closeAll(), this.#upstreams.close(0)]);
   }
 
   #apply(config: SidecarConfig): void {

@@ -21,15 +21,19 @@ export function isAnswerable(exchange: AgentExchange): boolean {
   return !response.headersSent && !response.destroyed && !response.writableEnded;
 }
 
-/** A whole JSON body; bytes of a remote server pass through untouched. */
+/**
+ * A whole JSON body. Bytes of a remote server pass through untouched: as latin1 text, one character
+ * per byte, they leave in one write together with the head.
+ */
 export function answerJsonBytes(
   exchange: AgentExchange,
   status: number,
   body: Buffer | string,
+  encoding: 'utf8' | 'latin1' = 'utf8',
 ): boolean {
   if (!isAnswerable(exchange)) return false;
   const { response, record } = exchange;
-  const length = Buffer.byteLength(body);
+  const length = encoding === 'latin1' ? body.length : Buffer.byteLength(body);
   record.responseBytes = length;
   response.writeHead(status, [
     'Content-Type',
@@ -37,7 +41,7 @@ export function answerJsonBytes(
     'Content-Length',
     String(length),
   ]);
-  response.end(body);
+  response.end(body, encoding);
   record.finish();
   return true;
 }

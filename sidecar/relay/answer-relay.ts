@@ -123,10 +123,10 @@ export class AnswerRelay implements AnswerSink {
     exchange.record.resultClass = message.resultClass;
     onEnd();
     if (exchange.stream === undefined) {
-      answerJsonBytes(exchange, status, message.payload);
+      answerJsonBytes(exchange, status, message.payload, message.encoding);
       return;
     }
-    exchange.stream.send(asText(message.payload));
+    exchange.stream.send(asText(message));
     endStream(exchange);
   }
 
@@ -149,8 +149,8 @@ export class AnswerRelay implements AnswerSink {
   }
 }
 
-function asText(payload: string | Buffer): string {
-  return typeof payload === 'string' ? payload : payload.toString('utf8');
+function asText({ payload, encoding }: FinalResponse): string {
+  return encoding === 'utf8' ? payload : Buffer.from(payload, 'latin1').toString('utf8');
 }
 
 /** Within an era the server's status stands; legacy clients read errors from a 200 only. */

@@ -37,8 +37,10 @@ export interface CallLegOptions {
 
 export interface FinalResponse {
   readonly kind: 'response';
-  /** What the agent gets; for a JSON body that passes as it is, the body's own bytes. */
-  readonly payload: string | Buffer;
+  /** What the agent gets. */
+  readonly payload: string;
+  /** latin1: one character per byte of a body that passes as it is. */
+  readonly encoding: 'utf8' | 'latin1';
   readonly resultClass: ResultClass;
   readonly rpcErrorCode: number | undefined;
   /** Present when the server asks for input (MRTR). */
@@ -98,7 +100,7 @@ export class CallLeg {
         message.kind === 'response' &&
         message.payload === text &&
         message.inputRequired === undefined;
-      if (isUntouched) return { ...message, payload: body };
+      if (isUntouched) return { ...message, encoding: 'latin1' };
     }
     return this.#read(body.toString('utf8'));
   }
@@ -145,6 +147,7 @@ export class CallLeg {
     return {
       kind: 'response',
       payload: bridged.text,
+      encoding: 'utf8',
       resultClass: isError ? 'rpc_error' : isToolError(message) ? 'tool_error' : 'ok',
       rpcErrorCode: bridged.errorCode,
       inputRequired: isError ? undefined : inputRequired(message),
