@@ -21,6 +21,12 @@ export function isAnswerable(exchange: AgentExchange): boolean {
   return !response.headersSent && !response.destroyed && !response.writableEnded;
 }
 
+/** Text of an answer; latin1 text has one character per byte of the body that it came from. */
+export interface EncodedBody {
+  readonly payload: string;
+  readonly encoding: 'utf8' | 'latin1';
+}
+
 /**
  * A whole JSON body. Bytes of a remote server pass through untouched: as latin1 text, one character
  * per byte, they leave in one write together with the head.
@@ -28,12 +34,14 @@ export function isAnswerable(exchange: AgentExchange): boolean {
 export function answerJsonBytes(
   exchange: AgentExchange,
   status: number,
-  body: Buffer | string,
-  encoding: 'utf8' | 'latin1' = 'utf8',
+  body: Buffer | string | EncodedBody,
 ): boolean {
   if (!isAnswerable(exchange)) return false;
   const { response, record } = exchange;
-  const length = encoding === 'latin1' ? body.length : Buffer.byteLength(body);
+  const isEncoded = typeof body === 'object' && 'payload' in body;
+  const payload = isEncoded ? body.payload : body;
+  const encoding = isEncoded ? body.encoding : 'utf8';
+  const length = encoding === 'latin1' ? payload.length : Buffer.byteLength(payload);
   record.responseBytes = length;
   response.writeHead(status, [
     'Content-Type',
@@ -41,7 +49,7 @@ export function answerJsonBytes(
     'Content-Length',
     String(length),
   ]);
-  response.end(body, encoding);
+  response.end(payload, encoding);
   record.finish();
   return true;
 }

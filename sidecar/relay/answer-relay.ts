@@ -123,7 +123,7 @@ export class AnswerRelay implements AnswerSink {
     exchange.record.resultClass = message.resultClass;
     onEnd();
     if (exchange.stream === undefined) {
-      answerJsonBytes(exchange, status, message.payload, message.encoding);
+      answerJsonBytes(exchange, status, message);
       return;
     }
     exchange.stream.send(asText(message));
