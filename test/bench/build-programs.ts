@@ -3,7 +3,7 @@
 // packages. It never installs a compiler or changes a source.
 
 import { spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -21,20 +21,24 @@ export interface Programs {
   readonly fairlead: string;
 }
 
-export async function buildFixtures(): Promise<Programs> {
+export async function buildFixtures(): Promise<Omit<Programs, 'fairlead'>> {
   await mkdir(CACHE_DIR, { recursive: true });
   return {
     fastup: await compileC('fastup'),
     mcpload: await compileC('mcpload'),
     passThrough: await stripTypes('pass-through'),
     sdkV1Proxy: await stripTypes('sdk-v1-proxy'),
-    fairlead: join(PROJECT_DIR, 'dist/fairlead.js'),
   };
 }
 
-/** A fresh bundle: figures of an old one would be believed. */
-export async function buildProduct(): Promise<void> {
+/**
+ * A fresh bundle, for figures of an old one would be believed; a copy in `dir`, so that a build
+ * during the run changes nothing in it.
+ */
+export async function buildProduct(dir: string): Promise<string> {
   await run('npm', ['run', '--silent', 'build'], PROJECT_DIR);
+  await cp(join(PROJECT_DIR, 'dist'), join(dir, 'dist'), { recursive: true });
+  return join(dir, 'dist/fairlead.js');
 }
 
 async function compileC(name: string): Promise<string> {

@@ -3,11 +3,10 @@
 // idle core does not blur it; 32 callers on all cores.
 
 import { spawnSync } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 
 import type { TargetName } from './bench-options.ts';
 import { measureWindow, type WindowFigures, type WindowOptions } from './load-window.ts';
-import { readListenerPids, readProcessTree, readRssMib } from './process-tree.ts';
+import { readAllowedCores, readListenerPids, readProcessTree, readRssMib } from './process-tree.ts';
 import type { Era, Results } from './results.ts';
 import {
   assertAnswersItself,
@@ -26,7 +25,7 @@ export interface LoadPlan {
   readonly heatSeconds: number;
 }
 
-export const THOROUGH_LOAD: LoadPlan = { rounds: 5, seconds: 1.5, heatSeconds: 5 };
+export const THOROUGH_LOAD: LoadPlan = { rounds: 7, seconds: 1, heatSeconds: 4 };
 export const QUICK_LOAD: LoadPlan = { rounds: 3, seconds: 0.7, heatSeconds: 3 };
 
 export interface LoadOptions {
@@ -96,12 +95,12 @@ async function measurePhase(
 ): Promise<void> {
   // The SDK v1 knows no stateless era.
   const targets = running.filter(({ name }) => phase.era === 2025 || name !== 'sdk-v1-proxy');
-  const prefix = phase.isPinned ? pinAll(targets, context.upstreamPort, say) : [];
+  const pinned = phase.isPinned ? pinAll(targets, context.upstreamPort, say) : undefined;
   const base = {
     mcpload: context.programs.mcpload,
     callers: phase.callers,
     era: phase.era,
-    prefix,
+    prefix: pinned?.prefix ?? [],
   };
   for (const target of targets)
     await measureValidWindow(target, { ...base, warmUpSeconds: plan.heatSeconds, seconds: 0.1 });
@@ -116,6 +115,7 @@ async function measurePhase(
       phase.record(results, target.name, figures);
     }
   }
+  pinned?.undo();
 }
 
 function rotate<T>(items: readonly T[], by: number): readonly T[] {
@@ -139,22 +139,35 @@ async function measureValidWindow(
   );
 }
 
-/** Moves the targets and the upstream to the last core; returns what puts mcpload there. */
+interface Pinned {
+  /** Puts mcpload on the same core. */
+  readonly prefix: readonly string[];
+  undo(): void;
+}
+
+/** Moves the targets and the upstream to the last core of those that this process may use. */
 function pinAll(
   targets: readonly RunningTarget[],
   upstreamPort: number,
   say: (line: string) => void,
-): readonly string[] {
-  const core = String(availableParallelism() - 1);
+): Pinned {
   const pids = [
     ...readListenerPids(upstreamPort),
     ...targets.flatMap(({ process }) => [...readProcessTree(process.pid)]),
   ];
-  const isPinned = pids.every(
+  const allowed = readAllowedCores();
+  const core = /[0-9]+$/.exec(allowed)?.[0] ?? '0';
+  const undo = (): void => void moveTo(allowed, pids);
+  if (moveTo(core, pids)) return { prefix: ['taskset', '-c', core], undo };
+  say('taskset cannot pin the processes: one caller is measured on all cores');
+  undo();
+  return { prefix: [], undo };
+}
+
+function moveTo(cores: string, pids: readonly number[]): boolean {
+  return pids.every(
     (pid) =>
-      spawnSync('taskset', ['-a', '-c', '-p', core, String(pid)], { stdio: 'ignore' }).status === 0,
+      spawnSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' }).status ===
+      0,
   );
-  if (!isPinned)
-    say('taskset cannot pin the processes: latency with one caller is measured on all cores');
-  return isPinned ? ['taskset', '-c', core] : [];
 }

@@ -54,6 +54,11 @@ export function readListenerPids(port: number): readonly number[] {
   );
 }
 
+/** The cores that this process may use, as taskset writes them: `0-3,8`. */
+export function readAllowedCores(): string {
+  return /^Cpus_allowed_list:\s*(\S+)/m.exec(readProcText('/proc/self/status'))?.[1] ?? '0';
+}
+
 /** A process may end between two reads: it then counts as empty. */
 function listNumbers(dir: string): number[] {
   try {
