@@ -15,6 +15,7 @@ import type { Era, Principal, RequestId } from './exchange.ts';
 import { allowedHosts, checkCaller, checkMediaTypes, routeOf } from './http-guards.ts';
 import type { Route } from './http-guards.ts';
 import type { HttpExchange } from './http-exchange.ts';
+import { LiveSet } from './live-set.ts';
 import { MessageHandler } from './message-handler.ts';
 import type { MessageHandlerOptions } from './message-handler.ts';
 import { drainBody, isDeclaredTooLarge, readBody } from './read-body.ts';
@@ -34,6 +35,7 @@ export interface Visit {
   readonly alias: string | undefined;
   readonly admission: Admission;
   exchange: HttpExchange | undefined;
+  slot: number;
 }
 
 export interface Refusal {
@@ -57,7 +59,7 @@ export interface AgentApiOptions {
 export class AgentApi {
   readonly #options: AgentApiOptions;
   readonly #messages: MessageHandler;
-  readonly #visits = new Set<Visit>();
+  readonly #visits = new LiveSet<Visit>();
   #hosts: ReadonlySet<string> = new Set();
   #lastRequestMs: number;
 
@@ -96,7 +98,7 @@ export class AgentApi {
 
   /** The drain's deadline: every open exchange gets its last answer. */
   interruptAll(): void {
-    for (const visit of this.#visits) this.#messages.interrupt(visit);
+    for (const visit of this.#visits.values()) this.#messages.interrupt(visit);
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -108,6 +110,7 @@ export class AgentApi {
       alias: route.kind === 'mcp' ? route.alias : undefined,
       admission: this.#options.admission(),
       exchange: undefined,
+      slot: -1,
     };
     const fault = checkCaller(headers, this.#hosts) ?? this.#checkRoute(route);
     if (fault !== undefined) this.#refuse(visit, fault);

@@ -3,7 +3,8 @@
 
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 
-import type { Principal, RequestId } from './exchange.ts';
+import type { InFlightRequests } from './in-flight-requests.ts';
+import type { Principal } from './exchange.ts';
 
 export interface AgentSession {
   readonly id: string;
@@ -14,7 +15,7 @@ export interface AgentSession {
   /** Client capabilities as sent with initialize. */
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
   /** Requests in flight by id: a second one with the same id is refused (JSON-RPC, pains of shared ids). */
-  readonly inFlight: Map<RequestId, () => void>;
+  readonly inFlight: InFlightRequests;
   /** Runs when the session ends (DELETE, expiry, drain); relay closes its upstream sessions here. */
   onClosed(listener: () => Promise<void> | void): void;
 }

@@ -21,6 +21,7 @@ const HIGH_WATER_CHARACTERS = 65_536;
 
 export class AnswerStream implements KeptAliveStream {
   silentTicks = 0;
+  slot = -1;
   readonly #response: ServerResponse;
   readonly #record: CallRecord;
   readonly #keepAlive: StreamKeepAlive;

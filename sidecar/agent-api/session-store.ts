@@ -9,7 +9,8 @@ import type { Clock, TimerHandle } from '#core/clock.ts';
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 
 import type { AgentSession } from './agent-session.ts';
-import type { Principal, RequestId } from './exchange.ts';
+import type { Principal } from './exchange.ts';
+import { InFlightRequests } from './in-flight-requests.ts';
 
 export const MAX_SESSIONS = 10_000;
 export const IDLE_EXPIRY_MS = 30 * 60_000;
@@ -117,7 +118,7 @@ class StoredSession implements AgentSession {
   readonly principal: Principal;
   readonly alias: string | undefined;
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
-  readonly inFlight = new Map<RequestId, () => void>();
+  readonly inFlight = new InFlightRequests();
   lastUsedMs: number;
   readonly #closeListeners: (() => Promise<void> | void)[] = [];
 

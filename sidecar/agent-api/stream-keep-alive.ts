@@ -4,11 +4,14 @@
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
 
+import { LiveSet } from './live-set.ts';
+import type { LiveItem } from './live-set.ts';
+
 export const KEEP_ALIVE_TICK_MS = 5_000;
 /** Whole ticks of silence before a comment: between 10 and 15 seconds. */
 const SILENT_TICKS = 2;
 
-export interface KeptAliveStream {
+export interface KeptAliveStream extends LiveItem {
   /** Writes one comment; must be cheap and must not throw. */
   writeComment(): void;
   /** Set by the stream to 0 at each write. */
@@ -17,7 +20,7 @@ export interface KeptAliveStream {
 
 export class StreamKeepAlive {
   readonly #clock: Clock;
-  readonly #streams = new Set<KeptAliveStream>();
+  readonly #streams = new LiveSet<KeptAliveStream>();
   #timer: TimerHandle | undefined;
 
   constructor(clock: Clock) {
@@ -42,7 +45,7 @@ export class StreamKeepAlive {
 
   readonly #tick = (): void => {
     this.#timer = undefined;
-    for (const stream of this.#streams) {
+    for (const stream of this.#streams.values()) {
       if (stream.silentTicks >= SILENT_TICKS) stream.writeComment();
       else stream.silentTicks += 1;
     }
