@@ -12,37 +12,19 @@ import type { Logger } from '#core/telemetry/log.ts';
 import { EventRecorder } from '#operator/kube/events.ts';
 import { kubeConfigLoader } from '#operator/kube/kube-config.ts';
 import { KubeClient } from '#operator/kube/kube-client.ts';
-import { CONFIG_MAPS, NAMESPACES } from '#operator/kube/kube-object.ts';
 import { OPEN_GATE } from '#operator/kube/write-gate.ts';
-import {
-  cacheConfigMap,
-  cacheMetadata,
-  cacheResource,
-} from '#operator/reconcile/cached-objects.ts';
 import { enqueueChanges } from '#operator/reconcile/enqueue-changes.ts';
-import {
-  createBindingReconciler,
-  OWNED_SELECTOR,
-} from '#operator/reconcile/mcp-binding/reconcile-binding.ts';
+import { createBindingReconciler } from '#operator/reconcile/mcp-binding/reconcile-binding.ts';
 import { createServerReconciler } from '#operator/reconcile/mcp-server/reconcile-server.ts';
-import { MCP_BINDINGS, MCP_SERVERS } from '#operator/reconcile/resources.ts';
+import { openInformers } from '#operator/reconcile/open-informers.ts';
 import { untilSchemasServed } from '#operator/reconcile/served-schemas.ts';
-import {
-  BY_CA_BUNDLE,
-  BY_NAMESPACE,
-  BY_SERVER,
-  caBundleOf,
-  type Informers,
-  serversOf,
-  World,
-} from '#operator/reconcile/world.ts';
-import type { OperatorSettings } from './settings.ts';
+import { type Informers, World } from '#operator/reconcile/world.ts';
 import { ControllerLoop, type Reconcile } from '#operator/watch/controller-loop.ts';
-import { Informer, type InformerOptions } from '#operator/watch/informer.ts';
 import { LeaderLease } from '#operator/watch/leader-lease.ts';
 import { createOperatorMetrics, type OperatorMetrics } from '#operator/watch/metrics.ts';
 import { WorkQueue } from '#operator/watch/work-queue.ts';
-import type { KubeObject } from '#operator/kube/kube-object.ts';
+
+import type { OperatorSettings } from './settings.ts';
 
 const LEASE_NAME = 'fairlead-operator';
 const STOP_GRACE_MS = 20_000;
@@ -83,7 +65,13 @@ export class Operator {
     this.#lease = settings.electsLeader ? this.#openLease(client) : undefined;
     const gated = client.gatedBy(this.#lease ?? OPEN_GATE);
     await untilSchemasServed({ client, clock, log, signal: this.#stopping.signal });
-    const informers = this.#openInformers(client);
+    const informers = openInformers({
+      client,
+      clock,
+      log,
+      metricsFor: (resource) => this.#metrics.informer(resource),
+      namespaces: settings.watchNamespaces,
+    });
     this.#informers = informers;
     const world = new World(informers, client);
     const queues = { servers: this.#queue('mcpserver'), bindings: this.#queue('mcpbinding') };
@@ -102,7 +90,7 @@ export class Operator {
       metrics: this.#metrics.events,
     });
     this.#events = events;
-    const parts = { world, client: gated, events, clock };
+    const parts = { world, client: gated, events, clock, ownWrites: world.ownWrites };
     this.#loops = [
       this.#loop('mcpserver', queues.servers, createServerReconciler(parts)),
       this.#loop('mcpbinding', queues.bindings, createBindingReconciler(parts)),
@@ -179,51 +167,6 @@ export class Operator {
     if (this.#lease === undefined) return;
     this.#options.log.info({ event: 'standby' }, 'waiting for the leader lease');
     await this.#lease.acquired;
-  }
-
-  #openInformers(client: KubeClient): Informers {
-    const open = <T extends KubeObject>(
-      name: string,
-      options: Pick<
-        InformerOptions<T>,
-        'resource' | 'transform' | 'labelSelector' | 'isMetadataOnly' | 'indexers'
-      >,
-    ): Informer<T> =>
-      new Informer<T>({
-        ...options,
-        client,
-        clock: this.#options.clock,
-        log: this.#options.log,
-        metrics: this.#metrics.informer(name),
-      });
-    const inNamespace = (object: KubeObject): string[] => [object.metadata.namespace ?? ''];
-    return {
-      servers: open('mcpservers', {
-        resource: MCP_SERVERS,
-        transform: cacheResource,
-        indexers: { [BY_CA_BUNDLE]: caBundleOf },
-      }),
-      bindings: open('mcpbindings', {
-        resource: MCP_BINDINGS,
-        transform: cacheResource,
-        indexers: { [BY_SERVER]: serversOf, [BY_NAMESPACE]: inNamespace },
-      }),
-      namespaces: open('namespaces', {
-        resource: NAMESPACES,
-        transform: cacheMetadata,
-        isMetadataOnly: true,
-      }),
-      ownedConfigMaps: open('configmaps-owned', {
-        resource: CONFIG_MAPS,
-        transform: cacheConfigMap,
-        labelSelector: OWNED_SELECTOR,
-      }),
-      configMaps: open('configmaps', {
-        resource: CONFIG_MAPS,
-        transform: cacheMetadata,
-        isMetadataOnly: true,
-      }),
-    };
   }
 
   #queue(name: string): WorkQueue {

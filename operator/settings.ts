@@ -10,6 +10,8 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 export interface OperatorSettings {
   readonly kubeconfigPath: string | undefined;
+  /** Empty: all namespaces. */
+  readonly watchNamespaces: readonly string[];
   readonly electsLeader: boolean;
   /** Undefined: the namespace of the pod or the kubeconfig's context. */
   readonly leaseNamespace: string | undefined;
@@ -32,6 +34,7 @@ export const HELP = `fairlead operator: reconcile McpServers and McpBindings in 
 Usage: fairlead operator [options]
 
   --kubeconfig FILE           default: KUBECONFIG, ~/.kube/config, or the pod's service account
+  --watch-namespaces A,B      only these; servers elsewhere count as absent (default: all)
   --no-leader-elect           act at once; only when there is one replica
   --lease-namespace NS        namespace of the leader lease; default: the pod's
   --health-port N             /livez and /readyz (default 8081); 0 = any free
@@ -61,6 +64,7 @@ export function readSettings(
     flags[flag] ?? nonEmpty(env[variableOf(flag)]);
   const settings: OperatorSettings = {
     kubeconfigPath: text('kubeconfig'),
+    watchNamespaces: readNamespaces(text('watch-namespaces') ?? '', problems),
     electsLeader: flags['leader-elect'] ?? readSwitch(env['FAIRLEAD_LEADER_ELECT'], problems),
     leaseNamespace: text('lease-namespace'),
     healthPort: readPort('health-port', text('health-port') ?? '8081', problems),
@@ -71,7 +75,13 @@ export function readSettings(
   return problems.length > 0 ? { kind: 'bad', problems } : { kind: 'run', settings };
 }
 
-type TextFlag = 'kubeconfig' | 'lease-namespace' | 'health-port' | 'metrics-port' | 'log-level';
+type TextFlag =
+  | 'kubeconfig'
+  | 'watch-namespaces'
+  | 'lease-namespace'
+  | 'health-port'
+  | 'metrics-port'
+  | 'log-level';
 type Flags = Partial<Record<TextFlag, string>> & {
   readonly help?: boolean;
   readonly 'leader-elect'?: boolean;
@@ -85,6 +95,7 @@ function parseFlags(argv: readonly string[]): Flags | string {
       allowNegative: true,
       options: {
         kubeconfig: string,
+        'watch-namespaces': string,
         'leader-elect': { type: 'boolean' },
         'lease-namespace': string,
         'health-port': string,
@@ -111,6 +122,15 @@ function readSwitch(value: string | undefined, problems: string[]): boolean {
   if (value === undefined || value === '' || value === 'true') return true;
   if (value !== 'false') problems.push('FAIRLEAD_LEADER_ELECT must be true or false');
   return false;
+}
+
+/** RFC 1123 labels, comma-separated. */
+function readNamespaces(value: string, problems: string[]): string[] {
+  const names = [...new Set(value.split(',').map((name) => name.trim()))].filter((n) => n !== '');
+  const bad = names.filter((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  for (const name of bad)
+    problems.push(`--watch-namespaces: ${JSON.stringify(name)} cannot be a namespace`);
+  return names;
 }
 
 function readPort(flag: string, value: string, problems: string[]): number {

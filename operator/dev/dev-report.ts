@@ -38,7 +38,7 @@ export interface DevReport {
     readonly added: readonly string[];
     readonly removed: readonly string[];
   }): void;
-  invalid(issues: readonly ManifestIssue[]): void;
+  invalid(issues: readonly ManifestIssue[], state: { readonly isServing: boolean }): void;
   serverState(server: ServerView): void;
   call(line: Readonly<Record<string, unknown>>): void;
   processEnded(name: string, code: number | null, lastLines: readonly string[]): void;
@@ -62,7 +62,7 @@ export function createTextReport({ out, err, isColored }: TextReportOptions): De
     ready: (view) => out(renderReady(view, colors)),
     reloaded: ({ added, removed, servers }) =>
       out(renderReload({ added, removed, servers }, colors)),
-    invalid: (issues) => err(renderInvalid(issues, colors)),
+    invalid: (issues, { isServing }) => err(renderInvalid(issues, isServing, colors)),
     serverState: (server) => out(`${renderServerLine(server, colors)}\n`),
     call: (line) => out(renderCall(line, colors)),
     processEnded: (name, code, lastLines) =>
@@ -155,9 +155,16 @@ function renderReload(
   return `${colors.green('Reloaded')}${lines.length === 0 ? '' : `\n${lines.join('\n')}`}\n`;
 }
 
-function renderInvalid(issues: readonly ManifestIssue[], colors: Colors): string {
+function renderInvalid(
+  issues: readonly ManifestIssue[],
+  isServing: boolean,
+  colors: Colors,
+): string {
+  const count = `${String(issues.length)} ${issues.length === 1 ? 'problem' : 'problems'}`;
   const head = colors.red(
-    `Not applied: ${String(issues.length)} ${issues.length === 1 ? 'problem' : 'problems'}. The last good configuration goes on.`,
+    isServing
+      ? `Not applied: ${count}. The last good configuration goes on.`
+      : `Nothing is served: ${count}.`,
   );
   return `${head}\n${issues.map((issue) => `  ${formatIssue(issue, colors)}\n`).join('')}`;
 }

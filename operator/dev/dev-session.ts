@@ -47,7 +47,7 @@ export async function runDev(options: DevOptions): Promise<number> {
   const local = undo.use(new LocalProcesses({ directory, clock: options.clock, report }));
   if (processes.processes.length > 0)
     report.starting(`Starting ${processes.processes.map(({ name }) => name).join(', ')}`);
-  const faults = await local.start(processes.processes);
+  const faults = await local.start(processes.processes, options.stop);
   for (const fault of faults) report.problem(fault);
   if (options.stop.aborted) return EXIT.ok;
   const mounted = undo.use(await MountedDirectory.create());
@@ -68,7 +68,7 @@ async function chooseBinding({
       report.problem(plan.message);
       return EXIT.noInput;
     case 'bad':
-      report.invalid(plan.issues);
+      report.invalid(plan.issues, { isServing: false });
       return EXIT.failure;
     case 'ok':
       return pickBinding(plan.bindings, { directory, binding, report });
@@ -127,27 +127,32 @@ class DevSession {
     const { directory, port, report, clock, stop } = this.#options;
     const sidecar = new SidecarChild({
       configDirectory: this.#mounted.path,
-      stateDirectory: this.#options.stateDirectory ?? this.#mounted.path,
+      stateDirectory: this.#options.stateDirectory ?? this.#mounted.statePath,
       port,
       onLine: (line) => this.#onLine(line),
     });
     const killNow = (): void => sidecar.kill();
     process.on('exit', killNow);
+    let hasStarted = false;
     try {
-      const url = await this.#announce(sidecar);
-      if (url === undefined) return EXIT.failure;
+      const started = await Promise.race([this.#announce(sidecar), whenAborted(stop)]);
+      if (started === 'stopped') return EXIT.ok;
+      if (started === undefined) return EXIT.failure;
+      hasStarted = true;
       using _watch = new DirectoryWatch({ directory, clock, onChange: () => this.#reload() });
+      // What was edited while we were starting.
+      this.#reload();
       return await this.#untilEnd(sidecar, stop);
     } finally {
-      process.off('exit', killNow);
-      report.stopping();
+      if (hasStarted && stop.aborted) report.stopping();
       sidecar.stop();
       await sidecar.exited;
+      process.off('exit', killNow);
     }
   }
 
   async #announce(sidecar: SidecarChild): Promise<string | undefined> {
-    const { directory, report, clock } = this.#options;
+    const { directory, report, clock, stop } = this.#options;
     try {
       const { agentPort } = await sidecar.untilReady();
       const origin = `http://127.0.0.1:${String(agentPort)}`;
@@ -155,7 +160,9 @@ class DevSession {
       const status = await untilSettled(this.#statusUrl, this.#revision, {
         clock,
         timeoutMs: SETTLE_TIMEOUT_MS,
+        signal: stop,
       });
+      if (stop.aborted) return undefined;
       this.#servers = status?.servers ?? [];
       report.ready({
         url: `${origin}/mcp`,
@@ -172,12 +179,9 @@ class DevSession {
   }
 
   async #untilEnd(sidecar: SidecarChild, stop: AbortSignal): Promise<number> {
-    const stopped = Promise.withResolvers<'stopped'>();
-    if (stop.aborted) stopped.resolve('stopped');
-    stop.addEventListener('abort', () => stopped.resolve('stopped'), { once: true });
     const polling = new AbortController();
     void this.#followStatus(polling.signal);
-    const end = await Promise.race([stopped.promise, sidecar.exited]);
+    const end = await Promise.race([whenAborted(stop), sidecar.exited]);
     polling.abort();
     if (end === 'stopped') return EXIT.ok;
     this.#options.report.problem(`The sidecar ended with code ${String(end)}.`);
@@ -224,7 +228,7 @@ class DevSession {
     }
     if (plan.kind === 'bad') {
       const issues = JSON.stringify(plan.issues);
-      if (issues !== this.#lastIssues) report.invalid(plan.issues);
+      if (issues !== this.#lastIssues) report.invalid(plan.issues, { isServing: true });
       this.#lastIssues = issues;
       return;
     }
@@ -239,7 +243,7 @@ class DevSession {
   }
 
   async #apply(binding: PlannedBinding): Promise<void> {
-    const { report, clock } = this.#options;
+    const { report, clock, stop } = this.#options;
     const before = toolNames(this.#servers);
     if (binding.text !== this.#text) {
       this.#text = binding.text;
@@ -249,7 +253,9 @@ class DevSession {
     const status = await untilSettled(this.#statusUrl, binding.revision, {
       clock,
       timeoutMs: SETTLE_TIMEOUT_MS,
+      signal: stop,
     });
+    if (stop.aborted) return;
     this.#servers = status?.servers ?? this.#servers;
     const after = toolNames(this.#servers);
     report.reloaded({
@@ -264,6 +270,13 @@ class DevSession {
     if (line['event'] === 'call' && line['method'] === 'tools/call')
       this.#options.report.call(line);
   }
+}
+
+function whenAborted(signal: AbortSignal): Promise<'stopped'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('stopped');
+    signal.addEventListener('abort', () => resolve('stopped'), { once: true });
+  });
 }
 
 function toolNames(servers: readonly ServerView[]): string[] {

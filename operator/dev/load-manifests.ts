@@ -2,8 +2,9 @@
 // documents in a file, List kinds. Remembers where each field stands, so that every complaint can
 // name file, line and column. Objects of other kinds are left alone.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 import {
   type Document,
@@ -17,6 +18,8 @@ import {
 } from 'yaml';
 
 export const PROCESSES_FILE = 'fairlead-dev.yaml';
+/** As in `kubectl apply -f -`. */
+export const STDIN = '-';
 const MANIFEST = /\.(ya?ml|json)$/;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
@@ -53,7 +56,7 @@ export interface LoadedManifests {
 
 /** Throws the file system's error when a path can't be read. */
 export async function loadManifests(paths: readonly string[]): Promise<LoadedManifests> {
-  const files = (await Promise.all(paths.map(listFiles))).flat().toSorted();
+  const files = (await Promise.all(paths.map((path) => listFiles(path)))).flat().toSorted();
   const objects: LoadedObject[] = [];
   const issues: ManifestIssue[] = [];
   for (const file of new Set(files)) {
@@ -64,8 +67,12 @@ export async function loadManifests(paths: readonly string[]): Promise<LoadedMan
   return { files, objects, issues: [...issues, ...findDuplicates(objects)] };
 }
 
-async function listFiles(path: string): Promise<string[]> {
+/** `parents`: real paths of the directories around it, so that a link to one of them ends there. */
+async function listFiles(path: string, parents: readonly string[] = []): Promise<string[]> {
+  if (path === STDIN) return [path];
   if (!(await stat(path)).isDirectory()) return [path];
+  const real = await realpath(path);
+  if (parents.includes(real)) return [];
   const found: string[] = [];
   for (const entry of await readdir(path, { withFileTypes: true })) {
     if (
@@ -77,7 +84,7 @@ async function listFiles(path: string): Promise<string[]> {
     const child = join(path, entry.name);
     const isDirectory =
       entry.isDirectory() || (entry.isSymbolicLink() && (await isLinkedDirectory(child)));
-    if (isDirectory) found.push(...(await listFiles(child)));
+    if (isDirectory) found.push(...(await listFiles(child, [...parents, real])));
     else if (MANIFEST.test(entry.name)) found.push(child);
   }
   return found;
@@ -88,6 +95,7 @@ async function isLinkedDirectory(path: string): Promise<boolean> {
 }
 
 async function readManifest(file: string): Promise<string> {
+  if (file === STDIN) return text(process.stdin);
   const { size } = await stat(file);
   if (size > MAX_FILE_BYTES)
     throw new RangeError(`${file} is over ${String(MAX_FILE_BYTES)} bytes`);
@@ -100,9 +108,9 @@ interface ParsedFile {
 }
 
 /** Pure: the objects in one file's text. */
-export function parseManifests(file: string, text: string): ParsedFile {
+export function parseManifests(file: string, yaml: string): ParsedFile {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, {
+  const documents = parseAllDocuments(yaml, {
     version: '1.1',
     merge: true,
     lineCounter: lines,
@@ -121,13 +129,23 @@ export function parseManifests(file: string, text: string): ParsedFile {
       });
       continue;
     }
-    const input: unknown = document.toJS({ maxAliasCount: 100 });
-    if (input === null || input === undefined) continue;
-    const read = readObjects({ file, lines, document }, input, '');
+    const read = readDocument({ file, lines, document });
     objects.push(...read.objects);
     issues.push(...read.issues);
   }
   return { objects, issues };
+}
+
+function readDocument(source: Source): ParsedFile {
+  let input: unknown;
+  try {
+    input = source.document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    const detail = error instanceof Error ? firstLine(error.message) : 'it cannot be read';
+    return oneIssue(source, '', `is not valid YAML: ${detail}`);
+  }
+  if (input === null || input === undefined) return { objects: [], issues: [] };
+  return readObjects(source, input, '');
 }
 
 /** kubectl reads YAML 1.1, but leaves timestamps and sexagesimal numbers as the text that they are. */
@@ -262,8 +280,8 @@ export function describeObject({
   return `${kind} ${namespace}/${name === '' ? '?' : name}`;
 }
 
-function firstLine(text: string): string {
-  return (text.split('\n')[0] ?? text).replace(/ at line \d+, column \d+:?$/, '');
+function firstLine(message: string): string {
+  return (message.split('\n')[0] ?? message).replace(/ at line \d+, column \d+:?$/, '');
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -92,9 +92,11 @@ export class LocalProcesses implements AsyncDisposable {
   }
 
   /** Starts all and waits until each answers, or has ended, or time is up; returns what is wrong. */
-  async start(processes: readonly LocalProcess[]): Promise<string[]> {
+  async start(processes: readonly LocalProcess[], stop: AbortSignal): Promise<string[]> {
     for (const local of processes) this.#running.push(this.#spawn(local));
-    const faults = await Promise.all(this.#running.map((running) => this.#untilReady(running)));
+    const faults = await Promise.all(
+      this.#running.map((running) => this.#untilReady(running, stop)),
+    );
     return faults.filter((fault) => fault !== undefined);
   }
 
@@ -114,6 +116,8 @@ export class LocalProcesses implements AsyncDisposable {
       cwd: directory,
       env: environmentOf(local),
       stdio: ['pipe', 'pipe', 'pipe'],
+      // Ctrl-C in the terminal must not end them while calls are still in flight.
+      detached: true,
     });
     const lastLines: string[] = [];
     const keep = (line: string): void => {
@@ -133,17 +137,21 @@ export class LocalProcesses implements AsyncDisposable {
     return running;
   }
 
-  async #untilReady({ local, child, lastLines }: Running): Promise<string | undefined> {
+  async #untilReady(
+    { local, child, lastLines }: Running,
+    stop: AbortSignal,
+  ): Promise<string | undefined> {
     const { clock } = this.#options;
     const { readyUrl } = local;
     if (readyUrl === undefined) return undefined;
     const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
-    while (clock.monotonicMs() < deadlineMs) {
+    while (clock.monotonicMs() < deadlineMs && !stop.aborted) {
       if (child.exitCode !== null)
         return `${local.name} ended with code ${String(child.exitCode)}${tail(lastLines)}`;
       if ((await getLocal(readyUrl)) !== undefined) return undefined;
-      await clock.sleep(POLL_MS);
+      await clock.sleep(POLL_MS, stop).catch(() => {});
     }
+    if (stop.aborted) return undefined;
     return `${local.name} does not answer on ${readyUrl}${tail(lastLines)}`;
   }
 }

@@ -10,14 +10,23 @@ import { CONFIG_FILE } from '#core/config/sidecar-config.ts';
 
 export class MountedDirectory implements AsyncDisposable {
   readonly path: string;
+  /** Beside it, for what the sidecar keeps. */
+  readonly statePath: string;
+  readonly #root: string;
   #generation = 0;
 
-  private constructor(path: string) {
-    this.path = path;
+  private constructor(root: string) {
+    this.#root = root;
+    this.path = join(root, 'config');
+    this.statePath = join(root, 'state');
   }
 
   static async create(): Promise<MountedDirectory> {
-    return new MountedDirectory(await mkdtemp(join(tmpdir(), 'fairlead-dev-')));
+    const root = await mkdtemp(join(tmpdir(), 'fairlead-dev-'));
+    const mounted = new MountedDirectory(root);
+    await mkdir(mounted.path, { mode: 0o700 });
+    await mkdir(mounted.statePath, { mode: 0o700 });
+    return mounted;
   }
 
   async write(text: string): Promise<void> {
@@ -34,6 +43,6 @@ export class MountedDirectory implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.path, { recursive: true, force: true });
+    await rm(this.#root, { recursive: true, force: true });
   }
 }

@@ -40,6 +40,8 @@ export interface PlanCounts {
   readonly files: number;
   readonly servers: number;
   readonly bindings: number;
+  /** Objects of other kinds. */
+  readonly others: number;
 }
 
 export type DirectoryPlan =
@@ -114,6 +116,7 @@ function planObjects(
     files: new Set(loaded.files).size,
     servers: own.filter(({ kind }) => kind === 'McpServer').length,
     bindings: own.filter(({ kind }) => kind === 'McpBinding').length,
+    others: loaded.objects.length - own.length,
   };
   if (issues.length > 0) return { kind: 'bad', issues, warnings, counts };
   return { kind: 'ok', bindings: planned.flatMap(renderedBinding), warnings, counts };

@@ -36,7 +36,7 @@ export async function renderCommand(argv: readonly string[]): Promise<number> {
     'Write the sidecar configurations that the operator would write.',
     EXAMPLES,
   )
-    .argument('<path...>', 'files or directories')
+    .argument('<path...>', 'files or directories; - for standard input')
     .requiredOption('--out <dir>', 'where to write')
     .option('--development', 'accept plain http to loopback addresses, as "fairlead dev" does');
   const parsed = parseCommand<Flags>(command, argv);

@@ -47,7 +47,9 @@ export class SidecarChild {
       '--development',
       '--exit-with-parent',
     );
-    this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    // Not in the terminal's foreground group: Ctrl-C must reach it once, through us. Our end closes
+    // its standard input, so it does not outlive us either.
+    this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     readLines(this.#child.stdout, (text) => this.#read(text, onLine));
     readLines(this.#child.stderr, (text) => {
       this.#lastError = text;

@@ -52,16 +52,16 @@ const POLL_MS = 100;
 export async function untilSettled(
   url: string,
   revision: string,
-  options: { readonly clock: Clock; readonly timeoutMs: number },
+  options: { readonly clock: Clock; readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<SidecarStatus | undefined> {
-  const { clock, timeoutMs } = options;
+  const { clock, timeoutMs, signal } = options;
   const deadlineMs = clock.monotonicMs() + timeoutMs;
   let status: SidecarStatus | undefined;
   for (;;) {
     status = (await readStatus(url)) ?? status;
     const isSettled =
       status?.revision === revision && status.servers.every(({ state }) => state !== 'pending');
-    if (isSettled || clock.monotonicMs() >= deadlineMs) return status;
-    await clock.sleep(POLL_MS);
+    if (isSettled || signal.aborted || clock.monotonicMs() >= deadlineMs) return status;
+    await clock.sleep(POLL_MS, signal).catch(() => {});
   }
 }

@@ -21,6 +21,7 @@ Exit codes: 0 good, 1 bad, 64 wrong options or a path that cannot be read.
 Examples:
   fairlead validate ./mcp
   fairlead validate servers.yaml bindings.yaml --output json
+  kubectl kustomize ./mcp | fairlead validate -
   fairlead validate examples/quickstart --development`;
 
 interface Flags {
@@ -34,7 +35,7 @@ export async function validateCommand(argv: readonly string[]): Promise<number> 
     'Check McpServer and McpBinding YAML as the API server and the operator would.',
     EXAMPLES,
   )
-    .argument('<path...>', 'files or directories')
+    .argument('<path...>', 'files or directories; - for standard input')
     .option('--development', 'accept plain http to loopback addresses, as "fairlead dev" does')
     .option('--output <format>', 'text or json', 'text');
   const parsed = parseCommand<Flags>(command, argv);
@@ -71,7 +72,7 @@ function print(plan: DirectoryPlan): void {
       .map((issue) => `${colors.yellow('warning')} ${formatIssue(issue, colors)}\n`)
       .join(''),
   );
-  const counted = `${count(plan.counts.servers, 'McpServer')}, ${count(plan.counts.bindings, 'McpBinding')} in ${count(plan.counts.files, 'file')}`;
+  const counted = `${count(plan.counts.servers, 'McpServer')}, ${count(plan.counts.bindings, 'McpBinding')} in ${count(plan.counts.files, 'file')}${plan.counts.others === 0 ? '' : `; ${count(plan.counts.others, 'object')} of other kinds left alone`}`;
   if (plan.kind === 'ok') process.stdout.write(`${colors.green('valid')}: ${counted}\n`);
   else
     process.stdout.write(

@@ -18,6 +18,8 @@ export interface ConditionInput {
   readonly programmed: Verdict;
   /** Reasons with which a human has to act: the object is Stalled. */
   readonly isStalled: boolean;
+  /** What failed and is being tried again. */
+  readonly retrying?: string;
 }
 
 export interface ConditionContext {
@@ -37,12 +39,27 @@ export function no(reason: string, message: string): Verdict {
 
 /** Ready first, then the abnormal ones, then what Ready sums up. */
 export function buildConditions(input: ConditionInput, context: ConditionContext): Condition[] {
-  const { accepted, resolvedRefs, programmed, isStalled } = input;
+  const { accepted, resolvedRefs, programmed, isStalled, retrying } = input;
   const ready = summarize([accepted, resolvedRefs, programmed]);
   const wanted: [string, Verdict][] = [['Ready', ready]];
+  if (retrying !== undefined) wanted.push(['Reconciling', yes('ProgressingWithRetry', retrying)]);
   if (isStalled) wanted.push(['Stalled', { ...ready, status: 'True' }]);
   wanted.push(['Accepted', accepted], ['ResolvedRefs', resolvedRefs], ['Programmed', programmed]);
   return wanted.map(([type, verdict]) => condition(type, verdict, context));
+}
+
+/** The types that we own; whatever else is in the list belongs to somebody else. */
+const OWN_TYPES = new Set([
+  'Ready',
+  'Reconciling',
+  'Stalled',
+  'Accepted',
+  'ResolvedRefs',
+  'Programmed',
+]);
+
+export function isOwnCondition({ type }: Condition): boolean {
+  return OWN_TYPES.has(type);
 }
 
 /** The first that is not True says why. */

@@ -1,12 +1,12 @@
 // Who is concerned by a change: wires the informers to the two queues. Handlers only add keys.
 // Changes that cannot matter (our own status writes, managed fields) queue nothing.
 
-import { namespacedKey, type KubeObject } from '#operator/kube/kube-object.ts';
+import { namespacedKey, splitKey, type KubeObject } from '#operator/kube/kube-object.ts';
 import { type ChangeHandler } from '#operator/watch/informer.ts';
 import { INITIAL_LIST_PRIORITY, type WorkQueue } from '#operator/watch/work-queue.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
-import { BINDING_LABEL } from '#operator/reconcile/mcp-binding/reconcile-binding.ts';
+import { BINDING_LABEL, CONFIG_MAP_PREFIX } from './mcp-binding/apply-config-map.ts';
 import { type Informers, serversOf, type World } from './world.ts';
 
 export interface Queues {
@@ -18,7 +18,7 @@ export function enqueueChanges(informers: Informers, world: World, queues: Queue
   informers.servers.addHandler(onServer(world, queues));
   informers.bindings.addHandler(onBinding(queues));
   informers.namespaces.addHandler(onNamespace(world, queues));
-  informers.ownedConfigMaps.addHandler(onOwnedConfigMap(queues));
+  informers.ownedConfigMaps.addHandler(onOwnedConfigMap(world, queues));
   informers.configMaps.addHandler(onConfigMap(world, queues));
 }
 
@@ -81,8 +81,10 @@ function sameLabels(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** Put back what was changed or deleted by hand. */
-function onOwnedConfigMap(queues: Queues): ChangeHandler<CachedConfigMap> {
-  return (old, current, { isInitialList }) => {
+function onOwnedConfigMap(world: World, queues: Queues): ChangeHandler<CachedConfigMap> {
+  return (old, current, { key, isInitialList }) => {
+    if (current === undefined) world.ownWrites.forgetConfigMap(key);
+    else if (world.ownWrites.isOwnConfigMap(current)) return;
     const { metadata } = current ?? old ?? {};
     const binding = metadata?.labels?.[BINDING_LABEL];
     if (isInitialList || metadata === undefined || binding === undefined) return;
@@ -90,10 +92,12 @@ function onOwnedConfigMap(queues: Queues): ChangeHandler<CachedConfigMap> {
   };
 }
 
-/** A CA bundle appeared, changed or vanished. */
+/** A CA bundle appeared, changed or vanished; or somebody else's ConfigMap took or freed a name of ours. */
 function onConfigMap(world: World, queues: Queues): ChangeHandler<KubeObject> {
-  return (_old, _current, { key, isInitialList }) => {
+  return (old, current, { key, isInitialList }) => {
     if (isInitialList) return;
+    const isOther = old === undefined || current === undefined;
+    if (isOther) requeueNamesake(world, queues, key);
     for (const server of world.serversWithBundle(key)) {
       const serverKey = namespacedKey(server.metadata.name, server.metadata.namespace);
       queues.servers.add(serverKey);
@@ -101,4 +105,12 @@ function onConfigMap(world: World, queues: Queues): ChangeHandler<KubeObject> {
         queues.bindings.add(namespacedKey(binding.metadata.name, binding.metadata.namespace));
     }
   };
+}
+
+function requeueNamesake(world: World, queues: Queues, configMapKey: string): void {
+  const { name, namespace } = splitKey(configMapKey);
+  if (!name.startsWith(CONFIG_MAP_PREFIX) || world.ownedConfigMap(configMapKey) !== undefined)
+    return;
+  const key = namespacedKey(name.slice(CONFIG_MAP_PREFIX.length), namespace);
+  if (world.binding(key) !== undefined) queues.bindings.add(key);
 }

@@ -1,17 +1,19 @@
 // The gathered world of the reconcilers: what the informers know, with the references between
 // objects indexed both ways, so that a change queues exactly those whom it concerns.
 
-import type { McpBinding, McpServer } from '#crds/validate-object.ts';
+import type { McpBinding, McpServer, ObjectVerdict } from '#crds/validate-object.ts';
+import type { Kind } from '#crds/custom-resource.ts';
 import type { KubeClient } from '#operator/kube/kube-client.ts';
 import {
   CONFIG_MAPS,
   type KubeObject,
   namespacedKey,
-  objectKey,
+  splitKey,
 } from '#operator/kube/kube-object.ts';
-import type { Informer } from '#operator/watch/informer.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
+import type { ObjectCache } from './informer-group.ts';
+import { OwnWrites } from './own-writes.ts';
 import {
   type ConfigMapData,
   type JudgedServer,
@@ -24,12 +26,12 @@ export const BY_NAMESPACE = 'namespace';
 export const BY_CA_BUNDLE = 'ca-bundle';
 
 export interface Informers {
-  readonly servers: Informer<CachedResource>;
-  readonly bindings: Informer<CachedResource>;
-  readonly namespaces: Informer;
-  readonly ownedConfigMaps: Informer<CachedConfigMap>;
+  readonly servers: ObjectCache<CachedResource>;
+  readonly bindings: ObjectCache<CachedResource>;
+  readonly namespaces: ObjectCache;
+  readonly ownedConfigMaps: ObjectCache<CachedConfigMap>;
   /** Metadata of all ConfigMaps: tells that a CA bundle changed, not what is in it. */
-  readonly configMaps: Informer;
+  readonly configMaps: ObjectCache;
 }
 
 export function asServer(object: CachedResource | undefined): McpServer | undefined {
@@ -58,7 +60,14 @@ export function caBundleOf(object: CachedResource): string[] {
   return reference === undefined ? [] : [namespacedKey(reference.name, object.metadata.namespace)];
 }
 
+interface Judgement {
+  readonly verdict: ObjectVerdict;
+  readonly data: ConfigMapData;
+  readonly judged: JudgedServer;
+}
+
 export class World {
+  readonly ownWrites = new OwnWrites();
   readonly #informers: Informers;
   readonly #client: Pick<KubeClient, 'find'>;
   /** Contents of CA ConfigMaps by key, for the resource version that they were read at. */
@@ -67,17 +76,27 @@ export class World {
     { readonly resourceVersion: string | undefined; readonly data: ConfigMapData }
   >();
 
+  /** Certificates are costly to parse, and one server is in many bindings. */
+  readonly #judged = new Map<string, Judgement>();
+
   constructor(informers: Informers, client: Pick<KubeClient, 'find'>) {
     this.#informers = informers;
     this.#client = client;
   }
 
   server(key: string): CachedResource | undefined {
-    return this.#informers.servers.get(key);
+    return this.#latest('McpServer', key, this.#informers.servers.get(key));
   }
 
   binding(key: string): CachedResource | undefined {
-    return this.#informers.bindings.get(key);
+    return this.#latest('McpBinding', key, this.#informers.bindings.get(key));
+  }
+
+  #latest(kind: Kind, key: string, cached: CachedResource | undefined): CachedResource | undefined {
+    if (cached !== undefined) return this.ownWrites.withLatestStatus(cached);
+    this.ownWrites.forgetStatus(kind, key);
+    if (kind === 'McpServer') this.#judged.delete(key);
+    return undefined;
   }
 
   ownedConfigMap(key: string): CachedConfigMap | undefined {
@@ -93,6 +112,11 @@ export class World {
   namespaceLabels(namespace: string): Labels | undefined {
     const known = this.#informers.namespaces.get(namespace);
     return known === undefined ? undefined : (known.metadata.labels ?? {});
+  }
+
+  /** In a namespace that is being deleted nothing can be created, and nothing needs to be. */
+  isNamespaceTerminating(namespace: string): boolean {
+    return this.#informers.namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
   }
 
   bindingsOf(serverKey: string): readonly CachedResource[] {
@@ -124,10 +148,14 @@ export class World {
     const object = this.server(key);
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined;
     const [bundleKey] = caBundleOf(object);
-    return judgeServer(
-      object.verdict,
-      bundleKey === undefined ? undefined : await this.#readBundle(bundleKey, signal),
-    );
+    const { verdict } = object;
+    const data = bundleKey === undefined ? undefined : await this.#readBundle(bundleKey, signal);
+    const known = this.#judged.get(key);
+    if (known !== undefined && known.verdict === verdict && known.data === data)
+      return known.judged;
+    const judged = judgeServer(verdict, data);
+    this.#judged.set(key, { verdict, data, judged });
+    return judged;
   }
 
   async #readBundle(key: string, signal: AbortSignal): Promise<ConfigMapData> {
@@ -139,16 +167,11 @@ export class World {
     const known = this.#bundles.get(key);
     if (known !== undefined && known.resourceVersion === current.metadata.resourceVersion)
       return known.data;
-    const read = await this.#client.find({ resource: CONFIG_MAPS, ...splitName(key) }, { signal });
+    const read = await this.#client.find({ resource: CONFIG_MAPS, ...splitKey(key) }, { signal });
     const data = read === undefined ? undefined : textData(read);
     this.#bundles.set(key, { resourceVersion: read?.metadata.resourceVersion, data });
     return data;
   }
-}
-
-function splitName(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/');
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 function textData(object: KubeObject): ConfigMapData {
@@ -157,8 +180,4 @@ function textData(object: KubeObject): ConfigMapData {
   return Object.fromEntries(
     Object.entries(data).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
-}
-
-export function keyOf(object: KubeObject): string {
-  return objectKey(object);
 }

@@ -88,7 +88,7 @@ function resolveServer(world: BindingWorld, entry: Entry, index: number): Resolv
   if (judged === undefined)
     return excluded(conditionReason('SERVER_NOT_FOUND'), `${label} does not exist.`);
   // Who may not use a server learns nothing else about it.
-  if (judged.usable !== undefined && !isNamespaceAllowed(judged.usable.server, namespace, world)) {
+  if (judged.server !== undefined && !isNamespaceAllowed(judged.server, namespace, world)) {
     return excluded(
       conditionReason('REF_NOT_PERMITTED'),
       `${label} does not allow namespace ${world.namespace}.`,
@@ -160,11 +160,10 @@ function judgeRefs(servers: readonly PlannedServer[]): Verdict {
   return no(first.reason, faults.map(({ message }) => message).join(' '));
 }
 
-/** Programmed as long as nothing has been written yet: what the size says. */
-export function judgeSize(config: RenderedConfig): Verdict | undefined {
-  if (config.kind === 'ok') return undefined;
+/** Programmed of a config that cannot be written. */
+export function judgeSize({ bytes }: Extract<RenderedConfig, { kind: 'too-large' }>): Verdict {
   return no(
     conditionReason('CONFIG_TOO_LARGE'),
-    `The config would have ${String(config.bytes)} bytes. The last good one stays in use. ${ERRORS.CONFIG_TOO_LARGE.next}`,
+    `The config would have ${String(bytes)} bytes. The last good one stays in use. ${ERRORS.CONFIG_TOO_LARGE.next}`,
   );
 }

@@ -3,27 +3,16 @@
 // away. A second run in an unchanged world writes nothing.
 
 import type { Clock } from '#core/clock.ts';
-import { CONFIG_FILE } from '#core/config/sidecar-config.ts';
-import { GROUP_VERSION } from '#crds/custom-resource.ts';
 import type { McpBinding } from '#crds/validate-object.ts';
 import type { KubeClient } from '#operator/kube/kube-client.ts';
-import {
-  CONFIG_MAPS,
-  type KubeObject,
-  type ObjectRef,
-  namespacedKey,
-} from '#operator/kube/kube-object.ts';
-import {
-  type CachedConfigMap,
-  type CachedResource,
-  digestData,
-} from '#operator/reconcile/cached-objects.ts';
+import { isKubeError } from '#operator/kube/kube-error.ts';
+import { namespacedKey } from '#operator/kube/kube-object.ts';
+import type { CachedResource } from '#operator/reconcile/cached-objects.ts';
 import {
   buildConditions,
   conditionTime,
   no,
   type Verdict,
-  yes,
 } from '#operator/reconcile/conditions.ts';
 import { judgeSpec, type JudgedServer } from '#operator/reconcile/mcp-server/judge-server.ts';
 import { MCP_BINDINGS } from '#operator/reconcile/resources.ts';
@@ -31,13 +20,8 @@ import { asBinding, serversOf, type World } from '#operator/reconcile/world.ts';
 import { type StatusWriter, writeStatus } from '#operator/reconcile/write-status.ts';
 import type { Reconcile, ReconcileContext } from '#operator/watch/controller-loop.ts';
 
-import { type BindingPlan, judgeSize, planBinding, type PlannedServer } from './plan-binding.ts';
-
-export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
-export const BINDING_LABEL = 'fairlead.dev/binding';
-export const MANAGED_BY = 'fairlead';
-/** Selects the ConfigMaps that are ours. */
-export const OWNED_SELECTOR = `${MANAGED_BY_LABEL}=${MANAGED_BY},${BINDING_LABEL}`;
+import { applyConfigMap, CONFIG_MAP_PREFIX, type ConfigMapRun } from './apply-config-map.ts';
+import { type BindingPlan, planBinding, type PlannedServer } from './plan-binding.ts';
 
 export interface BindingReconcilerOptions extends StatusWriter {
   readonly world: World;
@@ -51,6 +35,7 @@ export function createBindingReconciler(options: BindingReconcilerOptions): Reco
     const object = world.binding(key);
     // Its ConfigMap goes with it: the API server's garbage collector follows the owner reference.
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined;
+    if (world.isNamespaceTerminating(object.metadata.namespace ?? '')) return undefined;
     const binding = asBinding(object);
     if (binding === undefined) await writeInvalid(options, object, context);
     else await reconcileValid(options, { object, binding, context });
@@ -97,14 +82,34 @@ async function reconcileValid(
 ): Promise<void> {
   const { signal } = context;
   const plan = await gatherAndPlan(options.world, { object, binding, signal });
-  const programmed = await applyConfig(options, { object, plan, signal });
+  const { programmed, error } = await tryApply(options, { object, plan, signal });
   const status = planBindingStatus({
     object,
     plan,
     programmed,
+    retrying: error === undefined ? undefined : programmed.message,
     now: conditionTime(options.clock.nowMs()),
   });
   await writeStatus(options, { resource: MCP_BINDINGS, object, status, signal });
+  if (error !== undefined) throw error;
+}
+
+interface Applied {
+  readonly programmed: Verdict;
+  /** Why it is tried again although there is something to say. */
+  readonly error?: unknown;
+}
+
+/** What the API server refuses shows in the status while it is tried again; what is unknown does not. */
+async function tryApply(options: BindingReconcilerOptions, run: ConfigMapRun): Promise<Applied> {
+  try {
+    return { programmed: await applyConfigMap(options, run) };
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden', 'invalid')) throw error;
+    const name = `${CONFIG_MAP_PREFIX}${run.object.metadata.name}`;
+    const message = `The API server refuses ConfigMap ${name}; the operator's log has its answer. A config that was written before stays in use.`;
+    return { programmed: no('ApplyFailed', message), error };
+  }
 }
 
 async function gatherAndPlan(
@@ -132,108 +137,12 @@ async function gatherAndPlan(
   });
 }
 
-/** The ConfigMap as it must be. Pure. */
-export function renderConfigMap(object: CachedResource, text: string): KubeObject {
-  const { name, namespace = '', uid = '' } = object.metadata;
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: {
-      name: `fairlead-${name}`,
-      namespace,
-      labels: { [MANAGED_BY_LABEL]: MANAGED_BY, [BINDING_LABEL]: name },
-      ownerReferences: [
-        {
-          apiVersion: GROUP_VERSION,
-          kind: 'McpBinding',
-          name,
-          uid,
-          controller: true,
-          blockOwnerDeletion: false,
-        },
-      ],
-    },
-    data: { [CONFIG_FILE]: text },
-  };
-}
-
-/** True when the live object has everything that we set, and no data of anybody else. Pure. */
-export function isAsDesired(live: CachedConfigMap | undefined, desired: KubeObject): boolean {
-  if (live === undefined || live.dataDigest !== digestData(desired)) return false;
-  const labels = Object.entries(desired.metadata.labels ?? {});
-  if (!labels.every(([key, value]) => live.metadata.labels?.[key] === value)) return false;
-  const [owner] = desired.metadata.ownerReferences ?? [];
-  return (live.metadata.ownerReferences ?? []).some(
-    ({ uid, controller }) => uid === owner?.uid && controller === true,
-  );
-}
-
-interface ApplyRun {
-  readonly object: CachedResource;
-  readonly plan: BindingPlan;
-  readonly signal: AbortSignal;
-}
-
-async function applyConfig(
-  options: BindingReconcilerOptions,
-  { object, plan, signal }: ApplyRun,
-): Promise<Verdict> {
-  const { world, client } = options;
-  const tooLarge = judgeSize(plan.config);
-  if (tooLarge !== undefined || plan.config.kind !== 'ok') return tooLarge ?? no('TooLarge', '');
-  const desired = renderConfigMap(object, plan.config.text);
-  const { name, namespace = '' } = desired.metadata;
-  const key = namespacedKey(name, namespace);
-  const live = world.ownedConfigMap(key);
-  if (live === undefined && isForeign(world.configMap(key), object)) {
-    return no(
-      'ApplyConflict',
-      `A ConfigMap ${name} exists already and belongs to somebody else. Delete or rename it.`,
-    );
-  }
-  if (!isAsDesired(live, desired)) {
-    await client.apply(CONFIG_MAPS, desired, { signal });
-    await removeForeignData(options, {
-      live,
-      ref: { resource: CONFIG_MAPS, name, namespace },
-      signal,
-    });
-  }
-  return yes('Programmed', `ConfigMap ${name} has revision ${plan.config.revision.slice(0, 12)}.`);
-}
-
-/** Without our labels, and not owned by this binding. */
-function isForeign(existing: KubeObject | undefined, binding: CachedResource): boolean {
-  if (existing === undefined) return false;
-  return !(existing.metadata.ownerReferences ?? []).some(({ uid }) => uid === binding.metadata.uid);
-}
-
-/** Server-side apply removes only what we once set; a key that somebody added has to be named to go. */
-async function removeForeignData(
-  { client }: BindingReconcilerOptions,
-  {
-    live,
-    ref,
-    signal,
-  }: {
-    readonly live: CachedConfigMap | undefined;
-    readonly ref: ObjectRef;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> {
-  const foreign = (live?.dataKeys ?? []).filter((key) => key !== CONFIG_FILE);
-  if (foreign.length === 0) return;
-  await client.mergePatch(
-    ref,
-    { data: Object.fromEntries(foreign.map((key) => [key, null])), binaryData: null },
-    { signal },
-  );
-}
-
 export interface BindingStatusInput {
   readonly object: CachedResource;
   readonly plan: BindingPlan;
   readonly programmed: Verdict;
+  /** What is being tried again. */
+  readonly retrying: string | undefined;
   readonly now: string;
 }
 
@@ -242,6 +151,7 @@ export function planBindingStatus({
   object,
   plan,
   programmed,
+  retrying,
   now,
 }: BindingStatusInput): CachedResource['status'] {
   const generation = object.metadata.generation ?? 0;
@@ -252,15 +162,19 @@ export function planBindingStatus({
       resolvedRefs: plan.resolvedRefs,
       programmed,
       isStalled: accepted.status === 'False' || programmed.reason === 'TooLarge',
+      ...(retrying === undefined ? {} : { retrying }),
     },
     { previous: object.status.conditions, generation, now },
   );
+  // What the ConfigMap has: the new one only once it is written.
   const revision =
-    plan.config.kind === 'ok' ? plan.config.revision : object.status['configRevision'];
+    plan.config.kind === 'ok' && programmed.status === 'True'
+      ? plan.config.revision
+      : object.status['configRevision'];
   return {
     observedGeneration: generation,
     ...(typeof revision === 'string' ? { configRevision: revision } : {}),
-    configMapName: `fairlead-${object.metadata.name}`,
+    configMapName: `${CONFIG_MAP_PREFIX}${object.metadata.name}`,
     servers: plan.servers.map(withoutUndefined),
     conditions,
   };

@@ -13,6 +13,8 @@ export type ConfigMapData = Readonly<Record<string, string>> | undefined;
 export interface JudgedServer {
   readonly accepted: Verdict;
   readonly resolvedRefs: Verdict;
+  /** Undefined when the spec is not valid. */
+  readonly server: McpServer | undefined;
   /** Present when both are True. */
   readonly usable:
     | { readonly server: McpServer; readonly caBundle: string | undefined }
@@ -27,6 +29,7 @@ export function judgeServer(verdict: ObjectVerdict, caConfigMap: ConfigMapData):
     return {
       accepted,
       resolvedRefs: { status: 'Unknown', reason: 'Pending', message: 'The spec is not valid.' },
+      server: undefined,
       usable: undefined,
     };
   }
@@ -36,6 +39,7 @@ export function judgeServer(verdict: ObjectVerdict, caConfigMap: ConfigMapData):
   return {
     accepted,
     resolvedRefs: bundle.verdict,
+    server,
     usable: isUsable ? { server, caBundle: bundle.pem } : undefined,
   };
 }
