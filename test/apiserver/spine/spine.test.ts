@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 
 import type { ClientReport } from '#test/support/clients/plan.ts';
 import { whyNoNetNamespace } from '#test/support/net-namespace.ts';
+import { npmProgram } from '#test/support/npm-program.ts';
 import { pythonWith } from '#test/support/python-venv.ts';
 import {
   AGENT_PORT,
@@ -18,7 +19,6 @@ import {
 
 const skip = whyNoNetNamespace() ?? false;
 const CLIENTS = join(import.meta.dirname, '../../support/clients');
-const INSPECTOR = join(import.meta.dirname, '../../../node_modules/.bin/mcp-inspector');
 
 const ALLOW: Readonly<Record<ServerName, readonly string[]>> = {
   everything: [
@@ -167,7 +167,8 @@ for (const { title, command, eras } of PROGRAMS) {
 test('the MCP Inspector lists and calls, unmodified', { skip }, async () => {
   const inspect = (...args: string[]): Promise<string> =>
     world.run([
-      INSPECTOR,
+      process.execPath,
+      npmProgram('@modelcontextprotocol/inspector@2.12.0', 'mcp-inspector'),
       '--cli',
       `http://127.0.0.1:${String(AGENT_PORT)}/mcp`,
       '--transport',
