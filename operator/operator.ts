@@ -28,7 +28,7 @@ import type { OperatorSettings } from './settings.ts';
 
 const LEASE_NAME = 'fairlead-operator';
 const STOP_GRACE_MS = 20_000;
-const CONCURRENCY = 4;
+const CONCURRENCY = 8;
 
 export interface OperatorOptions {
   readonly settings: OperatorSettings;

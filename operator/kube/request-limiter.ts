@@ -26,8 +26,8 @@ export class RequestLimiter {
 
   constructor(options: RequestLimiterOptions) {
     this.#clock = options.clock;
-    this.#queriesPerMs = (options.queriesPerSecond ?? 100) / 1000;
-    this.#burst = options.burst ?? 200;
+    this.#queriesPerMs = (options.queriesPerSecond ?? 200) / 1000;
+    this.#burst = options.burst ?? 400;
     this.#tokens = this.#burst;
     this.#refilledAtMs = options.clock.monotonicMs();
   }
