@@ -63,7 +63,7 @@ async function main(): Promise<number> {
     const took = renderSeconds(performance.now() - layerStartedAt);
     summaries.push(`${layer}: ${selected.length} files, ${renderTotals(layerTotals)}, ${took}`);
   }
-  if (summaries.length === 0) {
+  if (summaries.length === 0 && request.pathParts.length > 0) {
     process.stderr.write(`no test file matches ${request.pathParts.join(' or ')}\n`);
     return 64;
   }

@@ -75,12 +75,7 @@ async function listFiles(path: string, parents: readonly string[] = []): Promise
   if (parents.includes(real)) return [];
   const found: string[] = [];
   for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (
-      entry.name.startsWith('.') ||
-      entry.name === 'node_modules' ||
-      entry.name === PROCESSES_FILE
-    )
-      continue;
+    if (isLeftOut(entry.name)) continue;
     const child = join(path, entry.name);
     const isDirectory =
       entry.isDirectory() || (entry.isSymbolicLink() && (await isLinkedDirectory(child)));
@@ -88,6 +83,10 @@ async function listFiles(path: string, parents: readonly string[] = []): Promise
     else if (MANIFEST.test(entry.name)) found.push(child);
   }
   return found;
+}
+
+function isLeftOut(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules' || name === PROCESSES_FILE;
 }
 
 async function isLinkedDirectory(path: string): Promise<boolean> {

@@ -6,7 +6,10 @@ import { type ChangeHandler } from '#operator/watch/informer.ts';
 import { INITIAL_LIST_PRIORITY, type WorkQueue } from '#operator/watch/work-queue.ts';
 
 import type { CachedConfigMap, CachedResource } from './cached-objects.ts';
-import { BINDING_LABEL, CONFIG_MAP_PREFIX } from './mcp-binding/apply-config-map.ts';
+import {
+  BINDING_LABEL,
+  CONFIG_MAP_PREFIX,
+} from '#operator/reconcile/mcp-binding/apply-config-map.ts';
 import { type Informers, serversOf, type World } from './world.ts';
 
 export interface Queues {

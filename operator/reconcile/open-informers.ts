@@ -9,7 +9,7 @@ import type { WatchLog } from '#operator/watch/watch-log.ts';
 
 import { cacheConfigMap, cacheMetadata, cacheResource } from './cached-objects.ts';
 import { InformerGroup, type ObjectCache, sharedMetrics } from './informer-group.ts';
-import { OWNED_SELECTOR } from './mcp-binding/apply-config-map.ts';
+import { OWNED_SELECTOR } from '#operator/reconcile/mcp-binding/apply-config-map.ts';
 import { MCP_BINDINGS, MCP_SERVERS } from './resources.ts';
 import {
   BY_CA_BUNDLE,

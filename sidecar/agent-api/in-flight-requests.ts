@@ -29,7 +29,6 @@ export class InFlightRequests {
     const key = keyOf(id);
     if (this.#cancels[key] === undefined) return;
     this.#size -= 1;
-    // oxlint-disable-next-line typescript/no-dynamic-delete -- a dictionary, emptied as it fills
     delete this.#cancels[key];
   }
 

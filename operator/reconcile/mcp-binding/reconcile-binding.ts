@@ -6,6 +6,7 @@ import type { Clock } from '#core/clock.ts';
 import type { McpBinding } from '#crds/validate-object.ts';
 import type { KubeClient } from '#operator/kube/kube-client.ts';
 import { isKubeError } from '#operator/kube/kube-error.ts';
+import type { KubeError } from '#operator/kube/kube-error.ts';
 import { namespacedKey } from '#operator/kube/kube-object.ts';
 import type { CachedResource } from '#operator/reconcile/cached-objects.ts';
 import {
@@ -97,7 +98,7 @@ async function reconcileValid(
 interface Applied {
   readonly programmed: Verdict;
   /** Why it is tried again although there is something to say. */
-  readonly error?: unknown;
+  readonly error?: KubeError;
 }
 
 /** What the API server refuses shows in the status while it is tried again; what is unknown does not. */

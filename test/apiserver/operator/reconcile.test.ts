@@ -92,10 +92,7 @@ test('Both kinds applied become Ready, and the ConfigMap has the very bytes that
   const rendered = await readFile(join(out, 'happy/agent/config.json'), 'utf8');
   assert.equal(await scene.configText('happy', 'agent'), rendered);
   const status = binding['status'] as Record<string, unknown>;
-  assert.equal(
-    status['configRevision'],
-    (JSON.parse(rendered) as { revision: string }).revision,
-  );
+  assert.equal(status['configRevision'], (JSON.parse(rendered) as { revision: string }).revision);
 });
 
 test('kubectl get shows at a glance what people look for', async () => {
@@ -187,7 +184,7 @@ function essence(object: KubeObject | undefined): unknown {
   return { data: object?.['data'], binaryData: object?.['binaryData'], labels, ownerReferences };
 }
 
-test('Somebody else\'s ConfigMap of that name is never touched, and the binding says so until it is gone', async () => {
+test("Somebody else's ConfigMap of that name is never touched, and the binding says so until it is gone", async () => {
   await scene.put(namespaceObject('foreign'));
   const theirs: KubeObject = {
     apiVersion: 'v1',
@@ -196,8 +193,8 @@ test('Somebody else\'s ConfigMap of that name is never touched, and the binding 
     data: { 'config.json': 'theirs' },
   };
   await scene.put(theirs);
-  const { resourceVersion } = (await scene.find('ConfigMap', 'foreign', 'fairlead-agent'))
-    ?.metadata ?? {};
+  const { resourceVersion } =
+    (await scene.find('ConfigMap', 'foreign', 'fairlead-agent'))?.metadata ?? {};
   await setUp('foreign');
   const binding = await scene.untilCondition(bindingIn('foreign'), 'Programmed', 'ApplyConflict');
   assert.equal(conditionOf(binding, 'Ready')?.status, 'False');
@@ -218,13 +215,21 @@ test('A config that would be too large is not written and the last good one stay
   const servers = ['huge-1', 'huge-2', 'huge-3'];
   for (const name of servers) {
     const data = { 'ca.crt': bundle };
-    const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'tools' } };
+    const configMap = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: 'tools' },
+    };
     await scene.put({ ...configMap, data });
     const egress = { allowedHosts: [`${name}.example.com`], caBundleRef: { name } };
     await scene.put(serverObject('tools', name, { egress }));
   }
   await scene.put(
-    bindingObject('huge', 'agent', servers.map((name) => ({ name, namespace: 'tools' }))),
+    bindingObject(
+      'huge',
+      'agent',
+      servers.map((name) => ({ name, namespace: 'tools' })),
+    ),
   );
   const binding = await scene.untilCondition(bindingIn('huge'), 'Programmed', 'TooLarge');
   assert.equal(conditionOf(binding, 'Ready')?.reason, 'TooLarge');
@@ -250,7 +255,10 @@ test('A server that is missing is a condition and no access; created later it he
   assert.match(conditionOf(binding, 'ResolvedRefs')?.message ?? '', /tools\/late/);
   assert.equal(conditionOf(binding, 'Programmed')?.status, 'True');
   const at = { namespace: 'absent', binding: 'agent' };
-  const names = (text: string): string => parse(text).servers.map(({ name }) => name).join();
+  const names = (text: string): string =>
+    parse(text)
+      .servers.map(({ name }) => name)
+      .join();
   await scene.untilConfig(at, (text) => names(text) === 'present');
   await scene.put(serverObject('tools', 'late'));
   await scene.untilConfig(at, (text) => names(text) === 'late,present');
@@ -271,7 +279,8 @@ test('A server that does not allow the namespace is a condition and no access, u
   await scene.untilCondition(bindingIn('refused'), 'Ready', 'True');
   await eventually('the server counts it', async () => {
     const server = await scene.find('McpServer', 'tools', 'refused');
-    return (server?.['status'] as { bindingCount?: number }).bindingCount === 1 || undefined;
+    const status = server?.['status'] as { bindingCount?: number } | undefined;
+    return status?.bindingCount === 1 || undefined;
   });
   await scene.run(['label', 'namespace', 'refused', 'tier-']);
   await scene.untilConfig(at, (text) => parse(text).servers.length === 0);
@@ -354,10 +363,11 @@ test('A binding that was deleted and made anew owns its ConfigMap again', async 
   await scene.put(bindingObject('anew', 'agent', [{ name: 'anew', namespace: 'tools' }]));
   const binding = await scene.untilCondition(bindingIn('anew'), 'Ready', 'True');
   await eventually('the new binding is the owner', async () => {
-    const { ownerReferences = [] } = (await scene.find('ConfigMap', 'anew', 'fairlead-agent'))
-      ?.metadata ?? {};
+    const { ownerReferences = [] } =
+      (await scene.find('ConfigMap', 'anew', 'fairlead-agent'))?.metadata ?? {};
     return (
-      (ownerReferences.length === 1 && ownerReferences[0]?.uid === binding.metadata.uid) || undefined
+      (ownerReferences.length === 1 && ownerReferences[0]?.uid === binding.metadata.uid) ||
+      undefined
     );
   });
 });
@@ -368,6 +378,9 @@ test('No object of ours ever gets a finalizer, so that nothing hangs when the op
       items: KubeObject[];
     };
     assert.ok(all.items.length > 0);
-    assert.deepEqual(all.items.flatMap(({ metadata }) => metadata['finalizers'] ?? []), []);
+    assert.deepEqual(
+      all.items.flatMap(({ metadata }) => metadata['finalizers'] ?? []),
+      [],
+    );
   }
 });
