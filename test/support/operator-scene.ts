@@ -18,7 +18,10 @@ import { MCP_BINDINGS, MCP_SERVERS } from '#operator/reconcile/resources.ts';
 import { applyCrds } from './apply-crds.ts';
 import type { AuditEntry, AuditMark } from '#test/support/control-plane/audit-log.ts';
 import { ManagedProcess } from '#test/support/control-plane/managed-process.ts';
-import { type ControlPlane, startControlPlane } from '#test/support/control-plane/start-control-plane.ts';
+import {
+  type ControlPlane,
+  startControlPlane,
+} from '#test/support/control-plane/start-control-plane.ts';
 
 export const OPERATOR_AGENT = /^fairlead-operator\//;
 const PROGRAM = new URL('../../bin/fairlead.ts', import.meta.url).pathname;
