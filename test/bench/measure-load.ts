@@ -25,7 +25,7 @@ export interface LoadPlan {
   readonly heatSeconds: number;
 }
 
-export const THOROUGH_LOAD: LoadPlan = { rounds: 7, seconds: 1, heatSeconds: 4 };
+export const THOROUGH_LOAD: LoadPlan = { rounds: 12, seconds: 0.6, heatSeconds: 4 };
 export const QUICK_LOAD: LoadPlan = { rounds: 3, seconds: 0.7, heatSeconds: 3 };
 
 export interface LoadOptions {
