@@ -57,8 +57,11 @@ export function findMissing(document: unknown): string[] {
   return KINDS.flatMap((kind) => {
     const served = Object.values(schemas).find((schema) => isKind(schema, kind));
     if (served === undefined) return [kind];
-    const spec = recordAt(recordAt(served, 'properties'), 'spec');
-    return [...missingIn(KIND_DEFINITIONS[kind].spec as unknown as Schema, spec, `${kind}.spec`)];
+    const properties = recordAt(served, 'properties');
+    return (['spec', 'status'] as const).flatMap((part) => {
+      const wanted = KIND_DEFINITIONS[kind][part] as unknown as Schema;
+      return [...missingIn(wanted, recordAt(properties, part), `${kind}.${part}`)];
+    });
   });
 }
 
