@@ -221,14 +221,17 @@ test('an Event tells a change of Ready once, and not that a new object is in ord
   await scene.reconcileAll();
   await scene.reconcileAll();
   assert.deepEqual(
-    scene.events.map(({ type, reason }) => `${type} ${reason}`),
-    ['Warning ServerNotFound'],
+    scene.events.map(({ type, reason }) => [type, reason]),
+    [['Warning', 'ServerNotFound']],
   );
   scene.put(GITHUB);
   await scene.reconcileAll();
   assert.deepEqual(
-    scene.events.map(({ type, reason }) => `${type} ${reason}`),
-    ['Warning ServerNotFound', 'Normal Ready'],
+    scene.events.map(({ type, reason }) => [type, reason]),
+    [
+      ['Warning', 'ServerNotFound'],
+      ['Normal', 'Ready'],
+    ],
   );
 });
 
