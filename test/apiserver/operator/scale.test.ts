@@ -71,7 +71,8 @@ async function memoryOf(operator: RunningOperator): Promise<Memory> {
   const mib = (field: string): number =>
     Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
   const heapMiB = (await operator.metric('nodejs_heap_size_used_bytes')) / 2 ** 20;
-  const text = `${mib('VmRSS').toFixed(0)} MiB (peak ${mib('VmHWM').toFixed(0)}, heap in use ${heapMiB.toFixed(0)})`;
+  const cpuSeconds = await operator.metric('process_cpu_seconds_total');
+  const text = `${mib('VmRSS').toFixed(0)} MiB (peak ${mib('VmHWM').toFixed(0)}, heap in use ${heapMiB.toFixed(0)}), ${cpuSeconds.toFixed(1)} s of CPU`;
   return { peakMiB: mib('VmHWM'), text };
 }
 
