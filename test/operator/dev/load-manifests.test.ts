@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -94,4 +94,29 @@ test('directories are read recursively, without hidden folders, node_modules and
   assert.equal(loaded.issues.length, 1);
   assert.match(loaded.issues[0]?.message ?? '', /is defined already in .*a\.yaml:4/);
   await rm(root, { recursive: true });
+});
+
+test('links that lead back, or nowhere, end there', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'fairlead-load-'));
+  await mkdir(join(root, 'team'));
+  await writeFile(join(root, 'team/a.yaml'), SERVER);
+  await symlink('..', join(root, 'team/up'));
+  await symlink('.', join(root, 'self'));
+  await symlink('gone', join(root, 'dangling'));
+  const loaded = await loadManifests([root]);
+  assert.deepEqual(loaded.files, [join(root, 'team/a.yaml')]);
+  assert.deepEqual(loaded.issues, []);
+  await rm(root, { recursive: true });
+});
+
+test('aliases that are unknown, or that would fill the memory, are a problem of that file', () => {
+  const nine = (name: string, of: string): string =>
+    `${name}: &${name} [${Array(9).fill(`*${of}`).join(', ')}]\n`;
+  const bomb = `a: &a [1, 1, 1]\n${nine('b', 'a')}${nine('c', 'b')}${nine('d', 'c')}${nine('e', 'd')}`;
+  for (const yaml of [bomb, 'a: *nowhere\n']) {
+    const { objects, issues } = parseManifests('x.yaml', yaml);
+    assert.deepEqual(objects, []);
+    assert.equal(issues.length, 1);
+    assert.match(issues[0]?.message ?? '', /is not valid YAML: .*alias/i);
+  }
 });
