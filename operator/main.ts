@@ -31,9 +31,6 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function run(settings: OperatorSettings): Promise<number> {
   keepHeapSmall();
-  // Where no memory limit is set V8 lets its young generation grow to 128 MiB, which saves little
-  // work here and would be half of our memory.
-  setFlagsFromString('--semi-space-growth-factor=1');
   const { Operator } = await import('./operator.ts');
   const log = createLogger({ name: 'fairlead-operator', level: settings.logLevel });
   const stop = waitForStop();

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { modernMessage, sendHttp } from './agent-api-fixture.ts';
-import { ManagedProcess } from './control-plane/managed-process.ts';
+import { ManagedProcess } from '#test/support/control-plane/managed-process.ts';
 import { until } from './sidecar-fixture.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fairlead.ts');

@@ -1,5 +1,5 @@
-// The operator with the rights of examples/operator and not one more, on a real API server: what it
-// needs it may do, and what it may not do it never tries.
+// An operator of one namespace with the rights of examples/operator/one-namespace.yaml and not one
+// more, on a real API server: what it may not do it never tries.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -7,7 +7,6 @@ import { after, before, test } from 'node:test';
 
 import {
   bindingObject,
-  eventually,
   namespaceObject,
   OPERATOR_AGENT,
   OperatorScene,
@@ -52,7 +51,6 @@ async function caBundle(): Promise<void> {
   });
 }
 
-// First: rights that the whole-cluster manifest gives afterwards would hide what is missing here.
 test('an operator of one namespace needs rights in that namespace only, and acts in no other', async () => {
   const manifests = await example('operator.yaml');
   const withoutClusterRole = manifests
@@ -105,47 +103,4 @@ test('a label on the one watched namespace, a change and a delete are followed',
   await scene.run(['delete', 'mcpserver', 'github', '-n', 'team']);
   await scene.untilConfig(agent, (config) => config.includes('"servers": []'));
   assert.deepEqual(await refused(), []);
-});
-
-test('the rights of the example are enough for a whole cluster, with lease, status, events and CA bundles', async () => {
-  await scene.plane.apply(await example('operator.yaml'));
-  await scene.put(serverObject('team', 'github'));
-  await using operator = scene.startOperator({
-    kubeconfigPath,
-    electsLeader: true,
-    flags: ['--lease-namespace', ACCOUNT.namespace],
-  });
-  await operator.untilLeading();
-  for (const [namespace, name] of [
-    ['team', 'agent'],
-    ['team', 'far'],
-    ['other', 'agent'],
-  ] as const)
-    await scene.untilCondition({ kind: 'McpBinding', namespace, name }, 'Ready', 'True');
-  await eventually('an Event says that the binding is well again', async () => {
-    const events = await scene.run([
-      ...['get', 'events', '-n', 'team', '-o', 'json'],
-      ...['--field-selector', 'involvedObject.name=far'],
-    ]);
-    return (JSON.parse(events) as { items: unknown[] }).items.length > 0 || undefined;
-  });
-  await scene.untilQuiet();
-  assert.deepEqual(await refused(), []);
-});
-
-test('the account may do nothing that the operator does not need', async () => {
-  const denied = [
-    ['get', 'secrets'],
-    ['delete', 'configmaps'],
-    ['get', 'pods'],
-    ['patch', 'mcpservers.fairlead.dev'],
-    ['update', 'namespaces'],
-    ['create', 'serviceaccounts/token'],
-  ] as const;
-  for (const [verb, resource] of denied) {
-    const { stdout } = await scene.plane.kubectl([
-      ...['auth', 'can-i', verb, resource, '--as', USER, '-n', 'team'],
-    ]);
-    assert.equal(stdout.trim(), 'no', `${verb} ${resource}`);
-  }
 });
