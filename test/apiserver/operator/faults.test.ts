@@ -26,7 +26,11 @@ let directory: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'fairlead-faults-'));
   scene = await OperatorScene.open();
-  await scene.put(namespaceObject('tools'), serverObject('tools', 'one'), serverObject('tools', 'two'));
+  await scene.put(
+    namespaceObject('tools'),
+    serverObject('tools', 'one'),
+    serverObject('tools', 'two'),
+  );
   proxy = await FaultProxy.start(scene.plane.kubeconfigPath);
   const kubeconfigPath = await proxy.writeKubeconfig(join(directory, 'kubeconfig'));
   operator = scene.startOperator({ kubeconfigPath });
@@ -47,7 +51,11 @@ async function bind(name: string, server: 'one' | 'two'): Promise<void> {
   );
 }
 
-async function untilBoundTo(name: string, server: 'one' | 'two', timeoutMs = 60_000): Promise<void> {
+async function untilBoundTo(
+  name: string,
+  server: 'one' | 'two',
+  timeoutMs = 60_000,
+): Promise<void> {
   await eventually(
     `${name} has ${server}`,
     async () => {
@@ -84,7 +92,10 @@ test('After its watches were cut the operator sees the changes that it missed', 
   proxy.cutWatches();
   await bind('cut', 'two');
   await untilBoundTo('cut', 'two');
-  await eventually('all five watches are open again', async () => proxy.openWatches === 5 || undefined);
+  await eventually(
+    'all five watches are open again',
+    async () => proxy.openWatches === 5 || undefined,
+  );
 });
 
 const FAULTS: readonly {
@@ -112,8 +123,7 @@ const FAULTS: readonly {
   {
     title: 'slow answers',
     name: 'slow',
-    decide: (request) =>
-      request.isWatch ? { kind: 'pass' } : { kind: 'slow', delayMs: 2_000 },
+    decide: (request) => (request.isWatch ? { kind: 'pass' } : { kind: 'slow', delayMs: 2_000 }),
     writes: { 'configmaps/': 1, 'mcpbindings/status': 1 },
   },
 ];
@@ -130,7 +140,11 @@ for (const { title, name, decide, writes } of FAULTS) {
     try {
       await bind(name, 'one');
       await untilBoundTo(name, 'one');
-      await scene.untilCondition({ kind: 'McpBinding', namespace: name, name: 'agent' }, 'Ready', 'True');
+      await scene.untilCondition(
+        { kind: 'McpBinding', namespace: name, name: 'agent' },
+        'Ready',
+        'True',
+      );
       assert.equal((await operator.page('/livez')).status, 200);
     } finally {
       proxy.decide = () => ({ kind: 'pass' });
@@ -150,11 +164,16 @@ test('An answer that was lost after the write leads to one more write at most', 
     return { kind: 'swallow' };
   };
   await bind('lost', 'one');
-  await scene.untilCondition({ kind: 'McpBinding', namespace: 'lost', name: 'agent' }, 'Ready', 'True');
+  await scene.untilCondition(
+    { kind: 'McpBinding', namespace: 'lost', name: 'agent' },
+    'Ready',
+    'True',
+  );
   proxy.decide = () => ({ kind: 'pass' });
   assert.equal(isLost, true);
   await scene.untilQuiet(2_500);
-  const { 'configmaps/': configMaps = 0, 'mcpbindings/status': statuses } = await countWrites('lost');
+  const { 'configmaps/': configMaps = 0, 'mcpbindings/status': statuses } =
+    await countWrites('lost');
   assert.ok(configMaps <= 2, `${String(configMaps)} writes`);
   assert.equal(statuses, 1);
 });
@@ -207,7 +226,9 @@ test('An API server that is killed for 35 seconds costs nothing: alive meanwhile
   await scene.untilQuiet(3_000);
   // The one change: the ConfigMap, the binding's status, and the counts of both servers.
   const writes = await scene.operatorWrites(mark);
-  const accepted = writes.filter(({ code }) => code < 300).map(({ resource, name }) => `${resource} ${name}`);
+  const accepted = writes
+    .filter(({ code }) => code < 300)
+    .map(({ resource, name }) => `${resource} ${name}`);
   assert.deepEqual(accepted.toSorted(), [
     'configmaps fairlead-agent',
     'mcpbindings agent',
@@ -215,6 +236,9 @@ test('An API server that is killed for 35 seconds costs nothing: alive meanwhile
     'mcpservers two',
   ]);
   const memoryAfter = await residentMiB();
-  assert.ok(memoryAfter < memoryBefore + 60, `${memoryBefore.toFixed(0)} -> ${memoryAfter.toFixed(0)} MiB`);
+  assert.ok(
+    memoryAfter < memoryBefore + 60,
+    `${memoryBefore.toFixed(0)} -> ${memoryAfter.toFixed(0)} MiB`,
+  );
   assert.equal(operator.process.exit, undefined);
 });
