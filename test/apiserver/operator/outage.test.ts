@@ -7,6 +7,8 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '#core/clock.ts';
 import {
   bindingObject,
+  conditionOf,
+  eventually,
   namespaceObject,
   OperatorScene,
   type RunningOperator,
@@ -50,10 +52,16 @@ test('An API server that is away for most of a minute fails no probe, and nothin
   const mark = await scene.plane.audit.mark();
   // What happens now is seen without a restart.
   await scene.put(bindingObject('team', 'second', [{ name: 'one', namespace: 'tools' }]));
-  await scene.untilCondition(
-    { kind: 'McpBinding', namespace: 'team', name: 'second' },
-    'Ready',
-    'True',
+  // After a long outage the watch waits up to a minute, with jitter, before it tries again.
+  await eventually(
+    'the new binding is Ready',
+    async () => {
+      const found = await scene.find('McpBinding', 'team', 'second');
+      return found !== undefined && conditionOf(found, 'Ready')?.status === 'True'
+        ? found
+        : undefined;
+    },
+    120_000,
   );
   await scene.untilQuiet();
   const writes = await scene.operatorWrites(mark);
