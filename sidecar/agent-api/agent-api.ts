@@ -114,11 +114,21 @@ export class AgentApi {
     };
     const fault = checkCaller(headers, this.#hosts) ?? this.#checkRoute(route);
     if (fault !== undefined) this.#refuse(visit, fault);
-    else if (route.kind === 'status') this.#serveStatus(visit);
-    else if (request.method === 'POST') this.#servePost(visit);
-    else if (request.method === 'DELETE') this.#serveDelete(visit);
-    else this.#serveOther(visit);
+    else this.#serve(visit, route.kind);
   };
+
+  /** A bug costs its own request an INTERNAL_ERROR, and never leaves it without an answer. */
+  #serve(visit: Visit, kind: Route['kind']): void {
+    const { method } = visit.request;
+    try {
+      if (kind === 'status') this.#serveStatus(visit);
+      else if (method === 'POST') this.#servePost(visit);
+      else if (method === 'DELETE') this.#serveDelete(visit);
+      else this.#serveOther(visit);
+    } catch (thrown) {
+      this.#refuse(visit, asFairleadError(thrown));
+    }
+  }
 
   #checkRoute(route: Route): FairleadError | undefined {
     if (route.kind === 'none') return new FairleadError('NOT_FOUND');
@@ -156,6 +166,8 @@ export class AgentApi {
   }
 
   #serveBody(visit: Visit, body: Buffer): void {
+    // The drain has answered already: its deadline came before the body was whole.
+    if (visit.response.headersSent) return;
     try {
       this.#messages.serve(visit, body);
     } catch (thrown) {

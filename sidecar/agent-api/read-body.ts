@@ -6,6 +6,8 @@ import type { IncomingMessage } from 'node:http';
 
 import type { Clock } from '#core/clock.ts';
 
+import { BodyBuffer } from '#sidecar/upstream/body-buffer.ts';
+
 /** How much, and for how long, a refused body is still read before the socket is closed. */
 const DRAIN_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 5_000;
@@ -23,7 +25,7 @@ export function isDeclaredTooLarge(request: IncomingMessage, maxBytes: number): 
 /** Calls the sink once, or never when the client goes away first. */
 export function readBody(request: IncomingMessage, maxBytes: number, sink: BodySink): void {
   let first: Buffer | undefined;
-  let rest: Buffer[] | undefined;
+  let rest: BodyBuffer | undefined;
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
@@ -32,11 +34,17 @@ export function readBody(request: IncomingMessage, maxBytes: number, sink: BodyS
       request.removeAllListeners('end');
       sink.onTooLarge();
     } else if (first === undefined) first = chunk;
-    else (rest ??= [first]).push(chunk);
+    else {
+      if (rest === undefined) {
+        rest = new BodyBuffer();
+        rest.push(first, maxBytes);
+      }
+      rest.push(chunk, maxBytes);
+    }
   });
   // Almost every body is one chunk, which is then used as it is.
   request.on('end', () =>
-    sink.onBody(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, size)),
+    sink.onBody(rest === undefined ? (first ?? Buffer.alloc(0)) : rest.whole()),
   );
 }
 

@@ -6,6 +6,7 @@ import { FairleadError } from '#core/errors.ts';
 import {
   answerError,
   answerJsonBytes,
+  asFairleadError,
   endStream,
   startStream,
 } from '#sidecar/agent-api/answers.ts';
@@ -16,7 +17,7 @@ import type {
   UpstreamFailure,
 } from '#sidecar/upstream/upstream-types.ts';
 
-import type { CallLeg, FinalResponse } from './call-leg.ts';
+import type { CallLeg, FinalResponse, LegMessage } from './call-leg.ts';
 import type { InputRounds } from './input-rounds.ts';
 
 const METHOD_NOT_FOUND = -32601;
@@ -38,6 +39,7 @@ export class AnswerRelay implements AnswerSink {
   #inFlight: InFlightRequest | undefined;
   #isDone = false;
   #hasBegun = false;
+  #isPaused = false;
 
   constructor(options: AnswerRelayOptions) {
     this.#options = options;
@@ -49,7 +51,8 @@ export class AnswerRelay implements AnswerSink {
   }
 
   onJson(status: number, body: Buffer): void {
-    const message = this.#options.leg.readJson(body);
+    const message = this.#read(() => this.#options.leg.readJson(body));
+    if (message === undefined) return;
     if (message.kind === 'response')
       this.#finish(message, agentStatus(this.#options, message, status));
     else if (message.kind === 'fault')
@@ -69,8 +72,10 @@ export class AnswerRelay implements AnswerSink {
 
   onMessage(data: string): void {
     if (this.#isDone) return;
-    const message = this.#options.leg.readMessage(data);
-    switch (message.kind) {
+    const message = this.#read(() => this.#options.leg.readMessage(data));
+    switch (message?.kind) {
+      case undefined:
+        return;
       case 'response':
         this.#finish(message, 200);
         return;
@@ -99,6 +104,17 @@ export class AnswerRelay implements AnswerSink {
     this.#fail(failure);
   }
 
+  /** Whatever a message does to its reader, the call gets an answer and its permit comes back. */
+  #read(read: () => LegMessage): LegMessage | undefined {
+    try {
+      return read();
+    } catch (thrown) {
+      const { code, logDetail = '' } = asFairleadError(thrown);
+      this.#fail({ code, sent: 'unknown', detail: logDetail });
+      return undefined;
+    }
+  }
+
   #notify(text: string): void {
     if (!this.#wantsStream) return;
     const { exchange } = this.#options;
@@ -106,14 +122,20 @@ export class AnswerRelay implements AnswerSink {
     if (stream === undefined) return;
     this.#hasBegun = true;
     exchange.record.progressEvents += 1;
-    if (stream.send(text)) return;
+    if (stream.send(text) || this.#isPaused) return;
+    // The rest of what was read still comes; it waits for the same moment.
+    this.#isPaused = true;
     this.#inFlight?.pause();
-    stream.onDrain(() => this.#inFlight?.resume());
+    stream.onDrain(() => {
+      this.#isPaused = false;
+      this.#inFlight?.resume();
+    });
   }
 
   #finish(message: FinalResponse, status: number): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    this.#inFlight?.settle();
     const { exchange, onEnd } = this.#options;
     if (this.#isOverInputRounds(message)) {
       onEnd();

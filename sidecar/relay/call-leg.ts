@@ -176,7 +176,14 @@ export class CallLeg {
         code: 'UPSTREAM_PROTOCOL_ERROR',
         detail: 'a request of the server in an era that has none',
       };
-    void answerServerRequest(target, session, JSON.parse(text) as Record<string, unknown>);
+    const request = parseObject(text);
+    if (request === undefined)
+      return {
+        kind: 'fault',
+        code: 'UPSTREAM_PROTOCOL_ERROR',
+        detail: 'a message is not valid JSON',
+      };
+    void answerServerRequest(target, session, request);
     return { kind: 'handled' };
   }
 }
@@ -186,6 +193,15 @@ function metaOf(exchange: AgentExchange): Readonly<Record<string, unknown>> | un
   return meta !== null && typeof meta === 'object'
     ? (meta as Readonly<Record<string, unknown>>)
     : undefined;
+}
+
+/** Only the outermost members had been scanned before. */
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return undefined;
+  }
 }
 
 function sameId(raw: string, expected: string | number): boolean {

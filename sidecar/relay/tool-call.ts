@@ -74,6 +74,8 @@ export class ToolCall implements Waiter {
       return;
     }
     this.#exchange.onCancelled(() => this.#cancel());
+    // An agent that went away while the catalog was being read wants nothing any more.
+    if (this.#isDone) return;
     this.#queuedMs = this.#clock.monotonicMs();
     this.#withdraw = this.#partition.semaphore.acquire(this);
   }

@@ -2,6 +2,8 @@
 // what failed, and whether the server may have acted. Pure. A status that does not prove the
 // opposite leaves the outcome unknown: gateways answer 404 and 5xx for requests that went through.
 
+import type { IncomingHttpHeaders } from 'node:http';
+
 import type { ErrorCode } from '#core/errors.ts';
 
 import type { SentVerdict } from './upstream-types.ts';
@@ -109,4 +111,25 @@ export function contentKind(contentType: string | readonly string[] | undefined)
   const essence = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
   if (essence === 'application/json') return 'json';
   return essence === 'text/event-stream' ? 'stream' : 'other';
+}
+
+export type ContentVerdict =
+  | { readonly kind: 'json' | 'stream' }
+  | { readonly kind: 'fault'; readonly detail: string };
+
+const MAX_QUOTED_CHARACTERS = 64;
+
+/** What the body of a 200 is; one that was asked for in no such form is a fault of the server. */
+export function judgeContent(headers: IncomingHttpHeaders): ContentVerdict {
+  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers;
+  if (encoding !== 'identity')
+    return { kind: 'fault', detail: `content-encoding ${quoted(encoding)} was not asked for` };
+  const kind = contentKind(type);
+  if (kind !== 'other') return { kind };
+  const detail = `content-type ${quoted(type)} is neither JSON nor an event stream`;
+  return { kind: 'fault', detail };
+}
+
+function quoted(value: string): string {
+  return JSON.stringify(value.slice(0, MAX_QUOTED_CHARACTERS));
 }

@@ -36,7 +36,13 @@ export interface RpcError {
 }
 
 export type ControlAnswer =
-  | { readonly kind: 'result'; readonly result: Members; readonly sessionId: string | undefined }
+  | {
+      readonly kind: 'result';
+      readonly result: Members;
+      readonly sessionId: string | undefined;
+      /** Length of the answer's text. */
+      readonly characters: number;
+    }
   | { readonly kind: 'error'; readonly error: RpcError; readonly status: number };
 
 /** Rejects with a FairleadError when there is no JSON-RPC answer. */
@@ -49,8 +55,8 @@ export function sendControlRequest(
   );
 }
 
-/** Time for the server to end a stream by itself after its response, so that the socket can be used again. */
-const STREAM_END_MS = 1_000;
+/** How much later the exchange's own timers fire than the absolute one. */
+const BACKSTOP_MS = 1_000;
 
 interface Outcome {
   resolve(answer: ControlAnswer): void;
@@ -79,13 +85,14 @@ class ControlExchange implements AnswerSink {
     const { maxResponseBytes } = this.#target.server.limits;
     this.#timer = this.#target.clock.setTimer(timeoutMs, () => this.#timeOut());
     // The absolute timer is the first to fire; the exchange's own ones are only its backstop.
-    const backstopMs = timeoutMs + STREAM_END_MS;
+    const backstopMs = timeoutMs + BACKSTOP_MS;
     const outgoing = {
       body,
       headers,
       requestTimeoutMs: backstopMs,
       streamReadTimeoutMs: backstopMs,
       maxResponseBytes,
+      mayQuoteAnswer: true,
     };
     this.#inFlight = sendRequest(this.#target, outgoing, this);
   }
@@ -97,10 +104,11 @@ class ControlExchange implements AnswerSink {
   }
 
   onJson(_status: number, body: Buffer): void {
-    const message = parseMessage(body.toString('utf8'));
+    const text = body.toString('utf8');
+    const message = parseMessage(text);
     if (message === undefined || !this.#isAnswer(message))
       this.#reject('UPSTREAM_PROTOCOL_ERROR', 'the JSON body is no JSON-RPC answer');
-    else this.#answer(message);
+    else this.#answer(message, text.length);
   }
 
   onStreamStart(): void {}
@@ -111,10 +119,8 @@ class ControlExchange implements AnswerSink {
     if (typeof message['method'] === 'string') {
       if (message['id'] !== undefined) this.#request.onServerRequest?.(message);
     } else if (this.#isAnswer(message)) {
-      this.#answer(message);
-      this.#timer = this.#target.clock.setTimer(STREAM_END_MS, () => this.#inFlight?.abort(), {
-        unref: true,
-      });
+      this.#answer(message, data.length);
+      this.#inFlight?.settle();
     }
   }
 
@@ -133,7 +139,7 @@ class ControlExchange implements AnswerSink {
     return id === this.#id || ((id === null || id === undefined) && message['error'] !== undefined);
   }
 
-  #answer(message: Members): void {
+  #answer(message: Members, characters: number): void {
     this.#timer?.cancel();
     const error = readRpcError(message);
     const result = message['result'];
@@ -141,7 +147,7 @@ class ControlExchange implements AnswerSink {
       const { data } = message['error'] as Members;
       this.#outcome.resolve({ kind: 'error', error: { ...error, data }, status: this.#status });
     } else if (isObject(result)) {
-      this.#outcome.resolve({ kind: 'result', result, sessionId: this.#sessionId });
+      this.#outcome.resolve({ kind: 'result', result, sessionId: this.#sessionId, characters });
     } else {
       this.#reject(
         'UPSTREAM_PROTOCOL_ERROR',

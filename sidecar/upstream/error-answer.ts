@@ -1,6 +1,6 @@
 // What an answer with another status than 200 means, body and headers taken together, and how a
 // failure is told to the caller. Pure. Texts of the server are quoted, cut short, and go to the
-// log only.
+// log only, and of calls not even there: a server's error may repeat the arguments.
 
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -8,10 +8,10 @@ import type { ErrorCode } from '#core/errors.ts';
 
 import { classifyStatus, contentKind, parseRetryAfter, readRpcError } from './classify-status.ts';
 import type { RpcErrorFacts } from './classify-status.ts';
+import { quoteServer, sessionOf } from './quote-server.ts';
 import type { SentVerdict, UpstreamFailure } from './upstream-types.ts';
 
 const MAX_TEXT_BYTES = 1024;
-const MAX_MESSAGE_CHARACTERS = 256;
 const MAX_LOCATION_CHARACTERS = 512;
 
 export interface ErrorAnswer {
@@ -20,6 +20,8 @@ export interface ErrorAnswer {
   /** Undefined when it did not arrive whole or was too long. */
   readonly body: Buffer | undefined;
   readonly requestHeaders: readonly string[];
+  /** The request held nothing of a caller's, so that the answer can repeat nothing of it either. */
+  readonly mayQuote: boolean;
 }
 
 export type ErrorJudgement =
@@ -33,7 +35,7 @@ export type ErrorJudgement =
     };
 
 export function judgeErrorAnswer(answer: ErrorAnswer): ErrorJudgement {
-  const { status, headers, body, requestHeaders } = answer;
+  const { status, headers, body, requestHeaders, mayQuote } = answer;
   const kind = contentKind(headers['content-type']);
   const rpcError = kind === 'json' && body !== undefined ? parseRpcError(body) : undefined;
   const text = kind === 'other' ? body?.toString('utf8', 0, MAX_TEXT_BYTES) : undefined;
@@ -41,9 +43,15 @@ export function judgeErrorAnswer(answer: ErrorAnswer): ErrorJudgement {
     status,
     rpcError,
     text,
-    hadSession: hasSession(requestHeaders),
+    hadSession: sessionOf(requestHeaders) !== undefined,
   });
-  if (verdict.kind === 'failure') return { ...verdict, detail: describe(status, rpcError) };
+  if (verdict.kind === 'failure') {
+    const quote =
+      mayQuote && rpcError !== undefined
+        ? quoteServer(rpcError.message, requestHeaders)
+        : undefined;
+    return { ...verdict, detail: describe(status, rpcError?.code, quote) };
+  }
   return { kind: 'answer', body: body ?? Buffer.alloc(0) };
 }
 
@@ -55,16 +63,9 @@ function parseRpcError(body: Buffer): RpcErrorFacts | undefined {
   }
 }
 
-function hasSession(headers: readonly string[]): boolean {
-  for (let index = 0; index < headers.length; index += 2)
-    if (headers[index] === 'mcp-session-id') return true;
-  return false;
-}
-
-function describe(status: number, rpcError: RpcErrorFacts | undefined): string {
-  if (rpcError === undefined) return `HTTP ${status}`;
-  const message = JSON.stringify(rpcError.message.slice(0, MAX_MESSAGE_CHARACTERS));
-  return `HTTP ${status}, JSON-RPC error ${rpcError.code}: ${message}`;
+function describe(status: number, code: number | undefined, quote: string | undefined): string {
+  if (code === undefined) return `HTTP ${status}`;
+  return `HTTP ${status}, JSON-RPC error ${code}${quote === undefined ? '' : `: ${quote}`}`;
 }
 
 export interface FailureFacts extends Pick<UpstreamFailure, 'code' | 'sent' | 'detail'> {
@@ -85,7 +86,7 @@ export function describeFailure({
   const retryAfterMs = parseRetryAfter(headers['retry-after'], nowMs);
   const location =
     code === 'UPSTREAM_REDIRECTED'
-      ? headers.location?.slice(0, MAX_LOCATION_CHARACTERS)
+      ? withoutQuery(headers.location)?.slice(0, MAX_LOCATION_CHARACTERS)
       : undefined;
   return {
     code,
@@ -95,4 +96,9 @@ export function describeFailure({
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(location === undefined ? {} : { location }),
   };
+}
+
+/** Queries hold tokens and arguments; where the redirect leads is seen without them (R104). */
+function withoutQuery(location: string | undefined): string | undefined {
+  return location?.replace(/[?#].*$/s, '');
 }

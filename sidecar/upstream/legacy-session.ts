@@ -10,6 +10,7 @@ import { CLIENT_INFO } from '#core/version.ts';
 
 import { isObject, sendControlRequest } from './control-request.ts';
 import type { ControlAnswer, Members } from './control-request.ts';
+import { readServerInfo } from './read-server-info.ts';
 import { sendForStatus } from './send-for-status.ts';
 import type { Side, UpstreamSession, UpstreamTarget } from './upstream-types.ts';
 
@@ -114,7 +115,7 @@ class LegacySession implements UpstreamSession {
       // Checked by the opener before anyone sees the session.
       protocolVersion: protocolVersion as ProtocolVersion,
       capabilities: isObject(capabilities) ? capabilities : {},
-      serverInfo: isObject(serverInfo) ? serverInfo : undefined,
+      serverInfo: readServerInfo(serverInfo),
     };
     const version = ['mcp-protocol-version', protocolVersion];
     this.headers = sessionId === undefined ? version : ['mcp-session-id', sessionId, ...version];

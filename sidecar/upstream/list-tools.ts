@@ -8,7 +8,9 @@ import { answerServerRequest } from './answer-server-request.ts';
 import { isObject, sendControlRequest } from './control-request.ts';
 import type { ControlAnswer, Members } from './control-request.ts';
 import { envelope, modernHeaders } from './negotiate.ts';
+import { isNestedDeeper, MAX_NESTING } from './nesting-depth.ts';
 import { scanParamHeaders } from './param-headers.ts';
+import { quoteServer } from './quote-server.ts';
 import type {
   ParamHeader,
   RemoteTool,
@@ -29,7 +31,7 @@ export async function listTools(
   side: Side,
   session: UpstreamSession | undefined,
 ): Promise<ToolListing> {
-  const walk = new ListWalk(side);
+  const walk = new ListWalk(side, target.server.limits.maxResponseBytes);
   // One deadline for all pages: a server cannot stretch it by adding pages.
   const deadlineMs = target.clock.monotonicMs() + target.server.limits.requestTimeoutMs;
   for (;;) {
@@ -50,7 +52,7 @@ export async function listTools(
           }),
     });
     if (saysNoTools(answer, side)) return walk.listing();
-    walk.addPage(resultOf(answer));
+    walk.addPage(...resultOf(answer, session));
     if (walk.cursor === undefined) return walk.listing();
   }
 }
@@ -78,11 +80,12 @@ function saysNoTools(answer: ControlAnswer, side: Side): boolean {
   );
 }
 
-function resultOf(answer: ControlAnswer): Members {
-  if (answer.kind === 'result') return answer.result;
+function resultOf(answer: ControlAnswer, session: UpstreamSession | undefined): [Members, number] {
+  if (answer.kind === 'result') return [answer.result, answer.characters];
   const { code, message } = answer.error;
+  const quote = quoteServer(message, session?.headers ?? []);
   throw new FairleadError('UPSTREAM_REFUSED', {
-    logDetail: `tools/list: JSON-RPC error ${code}: ${JSON.stringify(message.slice(0, 256))}`,
+    logDetail: `tools/list: JSON-RPC error ${code}: ${quote}`,
   });
 }
 
@@ -90,19 +93,23 @@ class ListWalk {
   /** Of the next page; the empty string is a cursor like any other. */
   cursor: string | undefined;
   readonly #side: Side;
+  readonly #maxCharacters: number;
   readonly #tools = new Map<string, RemoteTool>();
   readonly #rejected: { name: string; reason: string }[] = [];
   readonly #cursors = new Set<string>();
   #pages = 0;
   #entries = 0;
+  #characters = 0;
   #ttlMs: number | undefined;
   #isPublic = true;
 
-  constructor(side: Side) {
+  /** The pages are one answer in pieces, and together no larger than one may be. */
+  constructor(side: Side, maxCharacters: number) {
     this.#side = side;
+    this.#maxCharacters = maxCharacters;
   }
 
-  addPage(result: Members): void {
+  addPage(result: Members, characters: number): void {
     const { tools, nextCursor } = result;
     if (!Array.isArray(tools))
       throw new FairleadError('UPSTREAM_PROTOCOL_ERROR', {
@@ -111,6 +118,11 @@ class ListWalk {
     this.cursor = this.#nextCursor(nextCursor);
     this.#pages += 1;
     this.#entries += tools.length;
+    this.#characters += characters;
+    if (this.#characters > this.#maxCharacters)
+      throw new FairleadError('RESPONSE_TOO_LARGE', {
+        logDetail: `the pages of tools/list are over ${this.#maxCharacters} bytes`,
+      });
     if (this.#entries > MAX_TOOLS) throw tooMuch(`more than ${MAX_TOOLS} tools`);
     if (this.cursor !== undefined && this.#pages === MAX_PAGES)
       throw tooMuch(`more than ${MAX_PAGES} pages`);
@@ -180,6 +192,7 @@ export function readTool(entry: unknown, side: Pick<Side, 'era'>): ToolVerdict {
   });
   if (name === '' || name.length > MAX_NAME_CHARACTERS)
     return reject(`the name must have 1 to ${MAX_NAME_CHARACTERS} characters`);
+  if (isNestedDeeper(entry)) return reject(`it is nested deeper than ${MAX_NESTING} levels`);
   if (!isObject(inputSchema)) return reject('inputSchema is not an object');
   if (inputSchema['type'] !== 'object') return reject('inputSchema must have "type": "object"');
   if (side.era === 'legacy')

@@ -8,6 +8,7 @@ import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 
 import { isObject } from './control-request.ts';
 import type { ControlAnswer, Members } from './control-request.ts';
+import { readServerInfo } from './read-server-info.ts';
 import { SERVER_INFO_KEY } from './splice-json.ts';
 import type { Side } from './upstream-types.ts';
 
@@ -52,7 +53,7 @@ function readResult(result: Members, allowed: readonly ProtocolVersion[]): Disco
       era: 'modern',
       protocolVersion: version,
       capabilities: isObject(capabilities) ? capabilities : {},
-      serverInfo: isObject(serverInfo) ? serverInfo : undefined,
+      serverInfo: readServerInfo(serverInfo),
     },
   };
 }

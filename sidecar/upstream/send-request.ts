@@ -11,7 +11,7 @@ import { classifyUpstreamError } from '#core/egress/classify-upstream-error.ts';
 import type { ErrorCode } from '#core/errors.ts';
 
 import { BodyBuffer } from './body-buffer.ts';
-import { contentKind } from './classify-status.ts';
+import { judgeContent } from './classify-status.ts';
 import { describeFailure, judgeErrorAnswer } from './error-answer.ts';
 import { requestOptions } from './request-options.ts';
 import { SseReader } from './sse-reader.ts';
@@ -26,6 +26,8 @@ import type {
 
 /** An error body beyond this explains nothing more. */
 const MAX_ERROR_BODY_BYTES = 65_536;
+/** Time for the server to end a stream by itself after its response, so that the socket can be used again. */
+const STREAM_END_MS = 1_000;
 
 /** What undici gives to handlers; its other members are not used. */
 interface Controller {
@@ -83,9 +85,18 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     this.#controller?.abort(ABORTED);
   }
 
+  settle(): void {
+    if (this.#phase === 'done') return;
+    this.#end();
+    const hangUp = (): void => this.#controller?.abort(ABORTED);
+    this.#timer = this.#target.clock.setTimer(STREAM_END_MS, hangUp, { unref: true });
+  }
+
   pause(): void {
     if (this.#phase === 'done') return;
     this.#isPaused = true;
+    // From here on it is the reader's silence that counts, and that is bounded too.
+    this.#noteLife();
     this.#controller?.pause();
   }
 
@@ -143,11 +154,13 @@ class UpstreamExchange implements InFlightRequest, SseListener {
         this.#endError();
         return;
       default:
+        this.#timer?.cancel();
     }
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#phase === 'done') {
+      this.#timer?.cancel();
       // undici catches what a sink throws and reports it here; silence would hide a bug.
       if (error !== ABORTED)
         this.#target.log.error({ err: error }, 'an answer could not be handled');
@@ -183,18 +196,10 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   #startBody(headers: IncomingHttpHeaders): void {
-    const encoding = headers['content-encoding'] ?? 'identity';
-    const kind = contentKind(headers['content-type']);
-    if (encoding !== 'identity') {
-      this.#failProtocol(`content-encoding ${JSON.stringify(encoding)} was not asked for`);
-    } else if (kind === 'json') {
-      this.#phase = 'json';
-    } else if (kind === 'stream') {
-      this.#startStream();
-    } else {
-      const type = JSON.stringify(headers['content-type'] ?? '');
-      this.#failProtocol(`content-type ${type} is neither JSON nor an event stream`);
-    }
+    const content = judgeContent(headers);
+    if (content.kind === 'fault') this.#failProtocol(content.detail);
+    else if (content.kind === 'json') this.#phase = 'json';
+    else this.#startStream();
   }
 
   #startStream(): void {
@@ -225,8 +230,9 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   #endError(): void {
     const body = this.#isComplete ? (this.#body ?? new BodyBuffer()).whole() : undefined;
     const headers = this.#headers ?? {};
-    const requestHeaders = this.#request.headers;
-    const answer = judgeErrorAnswer({ status: this.#status, headers, body, requestHeaders });
+    const { headers: requestHeaders, mayQuoteAnswer: mayQuote = false } = this.#request;
+    const facts = { status: this.#status, headers, body, requestHeaders, mayQuote };
+    const answer = judgeErrorAnswer(facts);
     if (answer.kind === 'failure') {
       this.#fail(answer.code, answer.sent, answer.detail);
       return;
@@ -274,8 +280,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   /** The deadline moves while the timer runs; only its firing asks how far. */
   readonly #onTimer = (): void => {
     const leftMs = this.#deadlineMs - this.#target.clock.monotonicMs();
-    if (this.#isPaused) this.#arm(this.#request.streamReadTimeoutMs);
-    else if (leftMs > 0) this.#arm(leftMs);
+    if (leftMs > 0) this.#arm(leftMs);
     else this.#timeOut();
   };
 
@@ -285,10 +290,15 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     } else if (this.#phase === 'error') {
       this.#endError();
     } else {
-      const isSilent = this.#phase === 'stream';
-      const detail = isSilent ? 'the stream fell silent' : 'no answer within the request timeout';
-      this.#fail('CALL_TIMED_OUT', 'unknown', detail);
+      this.#fail('CALL_TIMED_OUT', 'unknown', this.#silence());
     }
+  }
+
+  #silence(): string {
+    if (this.#isPaused) return 'the answer was not read';
+    return this.#phase === 'stream'
+      ? 'the stream fell silent'
+      : 'no answer within the request timeout';
   }
 }
 

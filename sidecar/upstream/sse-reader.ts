@@ -4,6 +4,8 @@
 // retry times are read over. An event that the stream's end cuts off is none. Memory is bounded
 // by the cap on one event; the stream as a whole has none.
 
+import { BodyBuffer } from './body-buffer.ts';
+
 export interface SseListener {
   onEvent(data: string): void;
   /** One event, or one line of any kind, is over the cap; nothing more is reported. */
@@ -21,9 +23,8 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 export class SseReader {
   readonly #listener: SseListener;
   readonly #maxEventBytes: number;
-  /** The unfinished line, in pieces. */
-  #pieces: Buffer[] = [];
-  #pieceBytes = 0;
+  /** The unfinished line. */
+  #line: BodyBuffer | undefined;
   #data: string | undefined;
   #dataBytes = 0;
   #isMessage = true;
@@ -73,25 +74,24 @@ export class SseReader {
   /** Reports nothing more, also of the chunk that is being read. */
   stop(): void {
     this.#isStopped = true;
-    this.#pieces = [];
+    this.#line = undefined;
     this.#data = undefined;
   }
 
   #keep(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#pieceBytes += piece.length;
+    this.#line ??= new BodyBuffer();
+    this.#line.push(piece, Infinity);
     this.#checkSize(0);
   }
 
   #endLine(chunk: Buffer, start: number, end: number): void {
-    if (this.#pieceBytes === 0) {
+    if (this.#line === undefined) {
       this.#readLine(chunk, start, end);
       return;
     }
-    this.#pieces.push(chunk.subarray(start, end));
-    const line = Buffer.concat(this.#pieces);
-    this.#pieces = [];
-    this.#pieceBytes = 0;
+    this.#line.push(chunk.subarray(start, end), Infinity);
+    const line = this.#line.whole();
+    this.#line = undefined;
     this.#readLine(line, 0, line.length);
   }
 
@@ -129,7 +129,10 @@ export class SseReader {
   }
 
   #checkSize(lineBytes: number): boolean {
-    if (this.#pieceBytes + this.#dataBytes + lineBytes <= this.#maxEventBytes + FIELD_OVERHEAD)
+    if (
+      (this.#line?.bytes ?? 0) + this.#dataBytes + lineBytes <=
+      this.#maxEventBytes + FIELD_OVERHEAD
+    )
       return true;
     this.stop();
     this.#listener.onTooLarge();

@@ -66,11 +66,15 @@ export interface OutgoingRequest {
   /** Legal silence once a stream has begun. */
   readonly streamReadTimeoutMs: number;
   readonly maxResponseBytes: number;
+  /** The request holds nothing of a caller's: the log may quote what the server says to it. */
+  readonly mayQuoteAnswer?: boolean;
 }
 
 export interface InFlightRequest {
   /** Closes the exchange at once; the sink hears nothing more. */
   abort(): void;
+  /** The answer is complete: the sink hears nothing more, and a stream that the server does not end by itself soon is closed. */
+  settle(): void;
   /** Back-pressure: stop and go on reading from the socket. */
   pause(): void;
   resume(): void;

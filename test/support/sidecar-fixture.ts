@@ -82,6 +82,10 @@ export class SidecarFixture implements AsyncDisposable {
     return this.#lines.filter((line) => line['event'] === event);
   }
 
+  allLines(): readonly LogLine[] {
+    return this.#lines;
+  }
+
   status(): StatusPage {
     return this.sidecar.status();
   }

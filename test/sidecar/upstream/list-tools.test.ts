@@ -124,6 +124,17 @@ for (const [what, page, requests] of endless) {
   });
 }
 
+test('the pages of a list are together no larger than one answer may be', async () => {
+  await using server = await FakeMcpServer.start({ era: 'modern' });
+  pages(server, (cursor) => ({
+    tools: [tool(`t${String(cursor)}`, { description: 'x'.repeat(6_000) })],
+    nextCursor: String(Number(cursor ?? 0) + 1),
+  }));
+  await using target = targetFor(server.url, { limits: { maxResponseBytes: 20_000 } });
+  assert.equal((await errorOf(list(target, 'modern'))).code, 'RESPONSE_TOO_LARGE');
+  assert.equal(server.received('tools/list').length, 4);
+});
+
 test('one deadline covers all pages', async () => {
   const clock = new FakeClock();
   await using server = await FakeMcpServer.start({ era: 'modern' });

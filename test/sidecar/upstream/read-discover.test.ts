@@ -8,7 +8,7 @@ const ASKED = '2026-07-28';
 const ALLOWED = [ASKED] as const;
 
 function result(members: Record<string, unknown>): ControlAnswer {
-  return { kind: 'result', result: members, sessionId: undefined };
+  return { kind: 'result', result: members, sessionId: undefined, characters: 0 };
 }
 
 function error(code: number, data?: unknown): ControlAnswer {

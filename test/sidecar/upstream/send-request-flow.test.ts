@@ -223,3 +223,69 @@ test('a paused exchange that is aborted frees its place in the pool', async () =
   inFlight.abort();
   assert.equal((await answerOf(both.target)).last?.kind, 'json');
 });
+
+test('a paused stream that nobody reads on ends at the read timeout', async () => {
+  const clock = new FakeClock();
+  await using both = await pair(
+    { kind: 'stream', chunks: [sseEvent(PROGRESS)], end: 'hold' },
+    { clock },
+  );
+  const sink = new RecordingSink();
+  const times = { requestTimeoutMs: 1_000, streamReadTimeoutMs: 5_000 };
+  const inFlight = sendRequest(both.target, outgoing(times), sink);
+  await new Promise<void>((resolve) => {
+    sink.onEach = (heard) => {
+      if (heard.kind === 'message') resolve();
+    };
+  });
+  clock.advance(3_000);
+  inFlight.pause();
+  clock.advance(4_000);
+  assert.equal(sink.last?.kind, 'message', 'the time before the pause does not count');
+  clock.advance(1_000);
+  assert.equal(sink.failure.code, 'CALL_TIMED_OUT');
+  assert.equal(sink.failure.detail, 'the answer was not read');
+});
+
+test('a settled stream is heard no more, and its socket is used again when the server ends it', async () => {
+  const gate = Promise.withResolvers<void>();
+  async function* chunks(): AsyncGenerator<string> {
+    yield sseEvent(RESULT);
+    await gate.promise;
+    yield sseEvent(PROGRESS);
+  }
+  await using both = await pair({ kind: 'stream', chunks: chunks() }, { connections: 1 });
+  const sink = new RecordingSink();
+  const inFlight = sendRequest(both.target, outgoing(), sink);
+  await new Promise<void>((resolve) => {
+    sink.onEach = (heard) => {
+      if (heard.kind === 'message') resolve();
+    };
+  });
+  inFlight.settle();
+  gate.resolve();
+  await answerOf(both.target);
+  assert.equal(sink.messages.length, 1);
+  assert.equal(both.server.connectionCount, 1);
+});
+
+test('a settled stream that the server does not end is closed', async () => {
+  const clock = new FakeClock();
+  await using both = await pair(
+    { kind: 'stream', chunks: [sseEvent(RESULT)], end: 'hold' },
+    { clock },
+  );
+  const sink = new RecordingSink();
+  const inFlight = sendRequest(both.target, outgoing(), sink);
+  await new Promise<void>((resolve) => {
+    sink.onEach = (heard) => {
+      if (heard.kind === 'message') resolve();
+    };
+  });
+  inFlight.settle();
+  await someTurns();
+  assert.equal(both.server.disconnected.length, 0);
+  clock.advance(1_000);
+  await both.server.waitForDisconnect();
+  assert.equal(sink.last?.kind, 'message');
+});
