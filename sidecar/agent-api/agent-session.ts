@@ -16,6 +16,6 @@ export interface AgentSession {
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
   /** Requests in flight by id: a second one with the same id is refused (JSON-RPC, pains of shared ids). */
   readonly inFlight: InFlightRequests;
-  /** Runs when the session ends (DELETE, expiry, drain); relay closes its upstream sessions here. */
-  onClosed(listener: () => Promise<void> | void): void;
+  /** Runs when the session ends (DELETE, expiry, drain); relay closes its upstream sessions here. The result takes the listener back. */
+  onClosed(listener: () => Promise<void> | void): () => void;
 }

@@ -120,7 +120,7 @@ class StoredSession implements AgentSession {
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
   readonly inFlight = new InFlightRequests();
   lastUsedMs: number;
-  readonly #closeListeners: (() => Promise<void> | void)[] = [];
+  readonly #closeListeners = new Set<() => Promise<void> | void>();
 
   constructor(options: SessionOptions, nowMs: number) {
     this.id = randomBytes(ID_BYTES).toString('base64url');
@@ -131,12 +131,15 @@ class StoredSession implements AgentSession {
     this.lastUsedMs = nowMs;
   }
 
-  onClosed(listener: () => Promise<void> | void): void {
-    this.#closeListeners.push(listener);
+  onClosed(listener: () => Promise<void> | void): () => void {
+    this.#closeListeners.add(listener);
+    return () => void this.#closeListeners.delete(listener);
   }
 
   async runCloseListeners(onFailed: (thrown: unknown) => void): Promise<void> {
-    const running = this.#closeListeners.splice(0).map(async (listener) => listener());
+    const listeners = [...this.#closeListeners];
+    this.#closeListeners.clear();
+    const running = listeners.map(async (listener) => listener());
     for (const outcome of await Promise.allSettled(running)) {
       if (outcome.status === 'rejected') onFailed(outcome.reason);
     }

@@ -5,6 +5,7 @@
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
+import type { ErrorCode } from '#core/errors.ts';
 import type { Logger } from '#core/telemetry/log.ts';
 import type { Era } from '#sidecar/agent-api/exchange.ts';
 import type { Partition } from '#sidecar/connections/partition.ts';
@@ -15,6 +16,13 @@ const MIN_TTL_MS = 1_000;
 const MAX_TTL_MS = 86_400_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
+
+/** Failures that a server gives when it does not, or no longer, speak what it is spoken to in. */
+export const WAYS_REFUSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'UPSTREAM_REFUSED',
+  'UPSTREAM_PROTOCOL_ERROR',
+  'UPSTREAM_VERSION_UNSUPPORTED',
+]);
 
 export type ListingState =
   | { readonly kind: 'pending' }
@@ -39,6 +47,8 @@ export interface ListingSourceOptions {
   readonly log: Logger;
   /** The visible tools or the state may have changed. */
   readonly onChanged: () => void;
+  /** The server was there and did not want to be asked in this way. */
+  readonly onRefused: () => void;
 }
 
 export class ListingSource {
@@ -74,6 +84,11 @@ export class ListingSource {
     this.poke();
     if (!this.isPending || this.#refresh === undefined) return;
     await this.#bounded(this.#refresh);
+  }
+
+  /** The server is spoken to in another way from now on: what it lists may have changed. */
+  refresh(): void {
+    this.#retry();
   }
 
   /** The server was reached in the other era: what is unavailable here is worth another look at once. */
@@ -189,6 +204,7 @@ export class ListingSource {
       );
     }
     this.#setState({ kind: 'unavailable', error, last });
+    if (WAYS_REFUSED.has(error.code)) this.#options.onRefused();
     this.#retryTimer?.cancel();
     this.#retryTimer = clock.setTimer(delayMs, () => this.#retry(), { unref: true });
   }

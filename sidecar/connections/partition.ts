@@ -2,6 +2,8 @@
 // permits, the negotiated side, the legacy sessions. Nothing of it is shared with another
 // partition, and a partition outlives the configuration that removed it only until its calls end.
 
+import { randomBytes } from 'node:crypto';
+
 import type { Clock } from '#core/clock.ts';
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
 import {
@@ -41,6 +43,13 @@ export interface PartitionOptions {
   readonly bindingNamespace: string;
   /** Counts the connections that this server has had; shown in the log. */
   readonly generation: number;
+  /** The server is spoken to in another way from now on. */
+  readonly onSideChanged: () => void;
+}
+
+interface AgentSlot {
+  readonly slot: SessionSlot;
+  readonly unsubscribe: () => void;
 }
 
 export class Partition {
@@ -51,9 +60,10 @@ export class Partition {
   readonly negotiator: SideNegotiator;
   /** For lists and for calls of modern agents: used by many, so it never carries a question to an agent. */
   readonly sharedSession: SessionSlot;
-  readonly #agentSessions = new Map<AgentSession, SessionSlot>();
+  readonly #agentSessions = new Map<AgentSession, AgentSlot>();
   readonly #clock: Clock;
   #leases = 0;
+  readonly #requestIdPrefix = `call-${randomBytes(9).toString('base64url')}-`;
   #lastRequestId = 0;
   #isRetired = false;
   #onIdle: (() => void) | undefined;
@@ -74,6 +84,7 @@ export class Partition {
     this.sharedSession = new SessionSlot(() => this.#openSession());
     this.negotiator = new SideNegotiator(this.target, {
       offerSession: (session) => this.sharedSession.offer(session),
+      onSideChanged: options.onSideChanged,
     });
   }
 
@@ -91,22 +102,22 @@ export class Partition {
     if (this.#leases === 0) this.#onIdle?.();
   }
 
-  /** Unique among all requests of this partition. */
+  /** Unique among all requests to this server, of other partitions and other pods too. */
   nextRequestId(): string {
     this.#lastRequestId += 1;
-    return `call-${this.#lastRequestId}`;
+    return `${this.#requestIdPrefix}${this.#lastRequestId}`;
   }
 
   /** The session that mirrors one legacy agent's session; ends with it. */
   sessionFor(agentSession: AgentSession): SessionSlot {
     const known = this.#agentSessions.get(agentSession);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.slot;
     const slot = new SessionSlot(() => this.#openSession());
-    this.#agentSessions.set(agentSession, slot);
-    agentSession.onClosed(() => {
+    const unsubscribe = agentSession.onClosed(() => {
       this.#agentSessions.delete(agentSession);
       return slot.close();
     });
+    this.#agentSessions.set(agentSession, { slot, unsubscribe });
     return slot;
   }
 
@@ -116,8 +127,11 @@ export class Partition {
     this.#isRetired = true;
     this.semaphore.close();
     await this.#untilIdle(graceMs);
-    const slots = [this.sharedSession, ...this.#agentSessions.values()];
+    const own = [...this.#agentSessions.values()];
     this.#agentSessions.clear();
+    // A session of an agent may outlive many configurations: it keeps nothing of this one.
+    for (const { unsubscribe } of own) unsubscribe();
+    const slots = [this.sharedSession, ...own.map(({ slot }) => slot)];
     await Promise.allSettled(slots.map((slot) => slot.close()));
     await this.target.pool.destroy();
   }

@@ -9,7 +9,7 @@ import { compileAllowlist } from '#sidecar/catalog/tool-allowlist.ts';
 
 import { Partition, type PartitionDeps, type PartitionOptions } from './partition.ts';
 
-export interface ServerLinkOptions extends PartitionOptions {
+export interface ServerLinkOptions extends Omit<PartitionOptions, 'onSideChanged'> {
   readonly onChanged: () => void;
 }
 
@@ -22,7 +22,11 @@ export class ServerLink {
   constructor(options: ServerLinkOptions, deps: PartitionDeps) {
     this.#config = options.server;
     this.#isToolAllowed = compileAllowlist(options.server.tools.allow);
-    this.partition = new Partition(options, deps);
+    const onSideChanged = (): void => {
+      this.listings.modern.refresh();
+      this.listings.legacy.refresh();
+    };
+    this.partition = new Partition({ ...options, onSideChanged }, deps);
     const source = (era: Era): ListingSource =>
       new ListingSource({
         partition: this.partition,
@@ -35,6 +39,7 @@ export class ServerLink {
             this.listings[era === 'modern' ? 'legacy' : 'modern'].retryNow();
           options.onChanged();
         },
+        onRefused: () => this.doubt(era),
       });
     this.listings = { modern: source('modern'), legacy: source('legacy') };
   }
@@ -57,6 +62,11 @@ export class ServerLink {
     this.#config = server;
     this.#isToolAllowed = compileAllowlist(server.tools.allow);
     return true;
+  }
+
+  /** The server refuses the way in which it is spoken to: perhaps it is another one now. */
+  doubt(era: Era): void {
+    this.partition.negotiator.doubt(era);
   }
 
   retire(graceMs: number): Promise<void> {

@@ -30,6 +30,8 @@ export interface AnswerRelayOptions {
   readonly maxInputRounds: number;
   /** The final response has been handed to the agent. */
   readonly onEnd: () => void;
+  /** The answer is an error of the protocol and not of the tool. */
+  readonly onRefused: () => void;
   readonly onFailure: (failure: UpstreamFailure, hasAnswerBegun: boolean) => void;
 }
 
@@ -53,6 +55,7 @@ export class AnswerRelay implements AnswerSink {
   onJson(status: number, body: Buffer): void {
     const message = this.#read(() => this.#options.leg.readJson(body));
     if (message === undefined) return;
+    if (status >= 400) this.#options.onRefused();
     if (message.kind === 'response')
       this.#finish(message, agentStatus(this.#options, message, status));
     else if (message.kind === 'fault')

@@ -7,6 +7,7 @@ import { FairleadError, type ErrorCode } from '#core/errors.ts';
 import { answerError, asFairleadError } from '#sidecar/agent-api/answers.ts';
 import type { AgentExchange } from '#sidecar/agent-api/exchange.ts';
 import type { CatalogTool } from '#sidecar/catalog/catalog-snapshot.ts';
+import { WAYS_REFUSED } from '#sidecar/catalog/listing-source.ts';
 import type { Partition } from '#sidecar/connections/partition.ts';
 import type { RefusalReason, Waiter } from '#sidecar/connections/semaphore.ts';
 import type { SessionSlot } from '#sidecar/connections/session-slot.ts';
@@ -128,7 +129,9 @@ export class ToolCall implements Waiter {
 
   #send(side: Side, session: UpstreamSession | undefined, slot: SessionSlot | undefined): void {
     const { target } = this.#partition;
-    const isShared = session !== undefined && this.#exchange.session === undefined;
+    // Without a session id, the server knows one space of request ids for all who call it.
+    const isShared =
+      session !== undefined && (this.#exchange.session === undefined || session.id === undefined);
     const upstreamId = isShared ? this.#partition.nextRequestId() : undefined;
     const leg = new CallLeg({
       exchange: this.#exchange,
@@ -146,6 +149,7 @@ export class ToolCall implements Waiter {
       partitionKey: this.#partition.key,
       maxInputRounds: target.server.limits.maxInputRounds,
       onEnd: () => this.#release(),
+      onRefused: () => this.#tool.link.doubt(this.#exchange.era),
       onFailure: (failure, hasBegun) =>
         this.#failed(
           failure,
@@ -194,6 +198,7 @@ export class ToolCall implements Waiter {
     this.#inFlight = undefined;
     const { record, era } = this.#exchange;
     if (failure.code === 'SESSION_LOST') forgetSession?.();
+    if (WAYS_REFUSED.has(failure.code)) this.#tool.link.doubt(era);
     const verdict = decideFailure({
       failure,
       effect: this.#tool.effect,

@@ -1,6 +1,7 @@
 // Finds out, once per partition and agent era, how to speak to a server: the mirror of the agent's
 // era where the server has it, else the other one (MCP 2026-07-28, Versioning). A verdict is kept
-// for an hour and renewed behind the calls' back; an outage, a refusal of authorization or a
+// for an hour, or until the server refuses what it was made for, and renewed behind the calls'
+// back; an outage, a refusal of authorization or a
 // timeout is no verdict, and never replaces one. It retries nothing and sends no call.
 
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from '#core/config/sidecar-config.ts';
@@ -22,6 +23,8 @@ export type Era = Side['era'];
 export interface NegotiatorOptions {
   /** Takes over a session that negotiation opened; false when it has no use for it. */
   readonly offerSession?: (session: UpstreamSession) => boolean;
+  /** A renewed verdict differs from the one that calls and lists were made for. */
+  readonly onSideChanged?: () => void;
 }
 
 const VERDICT_MS = 3_600_000;
@@ -37,6 +40,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 interface Verdict {
   readonly side: Side;
   renewAtMs: number;
+  doubtAtMs: number;
 }
 
 export class SideNegotiator {
@@ -65,6 +69,16 @@ export class SideNegotiator {
     return verdict.side;
   }
 
+  /**
+   * The server refuses to be spoken to in this way: perhaps it was replaced by one of another era.
+   * It is asked again, at most once a minute, while calls go on with the verdict that there is.
+   */
+  doubt(agentEra: Era): void {
+    const verdict = this.#verdicts.get(agentEra);
+    if (verdict === undefined || this.#target.clock.monotonicMs() < verdict.doubtAtMs) return;
+    this.#renew(agentEra, verdict);
+  }
+
   /** A verdict turned out wrong: the next call finds out anew. */
   forget(): void {
     this.#verdicts = new Map();
@@ -73,12 +87,17 @@ export class SideNegotiator {
 
   #renew(agentEra: Era, verdict: Verdict): void {
     verdict.renewAtMs = this.#target.clock.monotonicMs() + RENEWAL_RETRY_MS;
-    this.#negotiateOnce(agentEra).catch((error: unknown) => {
-      this.#target.log.debug(
-        { err: error, alias: this.#target.server.alias },
-        'protocol not negotiated again; the old verdict stays',
-      );
-    });
+    verdict.doubtAtMs = verdict.renewAtMs;
+    this.#negotiateOnce(agentEra)
+      .then((side) => {
+        if (!isSameSide(side, verdict.side)) this.#options.onSideChanged?.();
+      })
+      .catch((error: unknown) => {
+        this.#target.log.debug(
+          { err: error, alias: this.#target.server.alias },
+          'protocol not negotiated again; the old verdict stays',
+        );
+      });
   }
 
   #negotiateOnce(agentEra: Era): Promise<Side> {
@@ -98,10 +117,11 @@ export class SideNegotiator {
   }
 
   #remember(verdicts: Map<Era, Verdict>, agentEra: Era, side: Side): void {
-    const renewAtMs = this.#target.clock.monotonicMs() + VERDICT_MS;
-    verdicts.set(agentEra, { side, renewAtMs });
+    const nowMs = this.#target.clock.monotonicMs();
+    const times = { renewAtMs: nowMs + VERDICT_MS, doubtAtMs: nowMs + RENEWAL_RETRY_MS };
+    verdicts.set(agentEra, { side, ...times });
     // The agent's era is missing on the server: then agents of the other era get the same side.
-    if (side.era !== agentEra) verdicts.set(side.era, { side, renewAtMs });
+    if (side.era !== agentEra) verdicts.set(side.era, { side, ...times });
   }
 
   async #negotiate(agentEra: Era): Promise<Side> {
@@ -197,6 +217,10 @@ export class SideNegotiator {
       throw error;
     }
   }
+}
+
+function isSameSide(a: Side, b: Side): boolean {
+  return a.era === b.era && a.protocolVersion === b.protocolVersion;
 }
 
 /** The `_meta` of our own modern requests. */

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { systemClock } from '#core/clock.ts';
+import type { Clock } from '#core/clock.ts';
 import type { ServerConfig, SidecarConfigBody } from '#core/config/sidecar-config.ts';
 import { createLogger } from '#core/telemetry/log.ts';
 import { Sidecar } from '#sidecar/sidecar.ts';
@@ -40,6 +41,7 @@ export class SidecarFixture implements AsyncDisposable {
   static async open(
     servers: readonly ServerConfig[],
     edit: Partial<SidecarConfigBody> = {},
+    clock: Clock = systemClock,
   ): Promise<SidecarFixture> {
     const directory = await mkdtemp(join(tmpdir(), 'fairlead-sidecar-'));
     await writePlainConfig(
@@ -61,7 +63,7 @@ export class SidecarFixture implements AsyncDisposable {
         logLevel: 'debug',
         fingerprintKeyFile: undefined,
       },
-      clock: systemClock,
+      clock,
       log: createLogger({ name: 'test', level: 'debug', destination }),
       openUpstreams,
     });

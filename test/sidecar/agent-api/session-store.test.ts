@@ -91,6 +91,7 @@ describe('the session store', () => {
     session.inFlight.set(1, () => events.push('cancel'));
     session.onClosed(() => Promise.reject(new Error('upstream')));
     session.onClosed(async () => void events.push('closed'));
+    session.onClosed(() => void events.push('taken back'))();
     await store.close(session);
     await store.close(session);
     assert.deepEqual(events, ['cancel', 'closed']);

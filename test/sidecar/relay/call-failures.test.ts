@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 
+import { systemClock } from '#core/clock.ts';
+import type { Clock } from '#core/clock.ts';
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
 import { FakeMcpServer, type FakeReply } from '#test/support/fake-mcp-server.ts';
 import { SidecarFixture, serverAt, toolNames, until } from '#test/support/sidecar-fixture.ts';
@@ -359,4 +361,78 @@ test('notifications/cancelled of a legacy agent cancels its request and no other
   await sidecar.legacy(mine, 'notifications/cancelled', { requestId: 5 });
   await server.waitForRequest((request) => request.message?.method === 'notifications/cancelled');
   await until(() => sidecar.status().servers[0]?.connections.inFlight === 0);
+});
+
+/** Real time, a chosen way ahead. */
+function skewedClock(): Clock & { aheadMs: number } {
+  const clock = {
+    ...systemClock,
+    aheadMs: 0,
+    monotonicMs: () => systemClock.monotonicMs() + clock.aheadMs,
+  };
+  return clock;
+}
+
+for (const [before, after] of [
+  ['legacy', 'modern'],
+  ['modern', 'legacy'],
+] as const) {
+  test(`a ${before} server that is replaced by a ${after} one is found out without a restart, by agents of both eras`, async () => {
+    const clock = skewedClock();
+    const first = await FakeMcpServer.start({ era: before });
+    await using sidecar = await SidecarFixture.open([configured(first.port)], {}, clock);
+    const session = await sidecar.openSession();
+    const params = { name: 'up__echo', arguments: {} };
+    const works = async (): Promise<boolean> => {
+      const modern = await sidecar.modern('tools/call', params);
+      const legacy = await sidecar.legacy(session, 'tools/call', params);
+      const results = [modern.json.result, legacy.json.result];
+      return results.every((result) => result !== undefined && result['isError'] !== true);
+    };
+    assert.equal(await works(), true);
+    const { port } = first;
+    await first.close();
+    await using second = await FakeMcpServer.start({ era: after, port });
+    assert.equal(await works(), false, 'nobody knows yet');
+    clock.aheadMs = 61_000;
+    await until(() => {
+      void works();
+      return second.received('tools/list').length > 0;
+    });
+    while (!(await works())) await clock.sleep(50);
+    assert.deepEqual(toolNames(await sidecar.modern('tools/list')), ['up__echo']);
+    assert.equal(sidecar.status().servers[0]?.era, after);
+  });
+}
+
+test('a server without session ids sees ids that no two agents share', async () => {
+  const gate = Promise.withResolvers<void>();
+  await using server = await FakeMcpServer.start({
+    era: 'legacy',
+    sessions: false,
+    onCall: () => gate.promise.then(() => ({ content: [] })),
+  });
+  await using sidecar = await SidecarFixture.open([configured(server.port)]);
+  const sessions = [await sidecar.openSession(), await sidecar.openSession()];
+  const params = { name: 'up__echo', arguments: {} };
+  const meta = { progressToken: 1 };
+  const [first, second] = sessions.map((session) =>
+    sidecar.legacy(session, 'tools/call', params, { id: 1, meta }),
+  );
+  await until(() => server.received('tools/call').length === 2);
+  const seen = server.received('tools/call').map(({ message, body }) => {
+    const id = JSON.stringify(message?.id);
+    assert.ok(body.includes(`"progressToken":${id}`), 'the progress token is ours too');
+    return message?.id;
+  });
+  assert.equal(new Set(seen).size, 2, JSON.stringify(seen));
+  // Cancelling one leaves the other alone, though both agents call theirs 1.
+  await sidecar.legacy(sessions[0] ?? '', 'notifications/cancelled', { requestId: 1 });
+  await server.waitForRequest(
+    ({ message }) =>
+      message?.method === 'notifications/cancelled' && message.params?.['requestId'] === seen[0],
+  );
+  gate.resolve();
+  await first;
+  assert.equal((await second)?.json.id, 1);
 });

@@ -329,6 +329,39 @@ test("after an hour the verdict is renewed behind the caller's back", async () =
   await fake.waitForRequest(() => fake.requests.length === 2);
 });
 
+test('a verdict that the server contradicts is renewed at most once a minute, and a change is told', async () => {
+  const clock = new FakeClock();
+  const first = await FakeMcpServer.start({ era: 'legacy', sessions: false });
+  await using target = targetFor(first.url, { clock });
+  let changes = 0;
+  const negotiator = new SideNegotiator(target, { onSideChanged: () => (changes += 1) });
+  negotiator.doubt('modern');
+  assert.equal(first.requests.length, 0, 'where there is no verdict there is nothing to doubt');
+  const side = await negotiator.sideFor('modern');
+  assert.equal(side.era, 'legacy');
+  const asked = first.requests.length;
+  negotiator.doubt('modern');
+  await nextTurn();
+  assert.equal(first.requests.length, asked, 'a fresh verdict stands');
+  clock.advance(60_000);
+  negotiator.doubt('modern');
+  negotiator.doubt('modern');
+  await first.waitForRequest(() => first.requests.length === 2 * asked);
+  const same = negotiator.sideFor('modern');
+  while (negotiator.sideFor('modern') === same) await nextTurn();
+  const { port } = first;
+  await first.close();
+  await using second = await FakeMcpServer.start({ era: 'modern', port });
+  clock.advance(60_000);
+  negotiator.doubt('modern');
+  const old = negotiator.sideFor('modern');
+  assert.ok('era' in old && old.era === 'legacy', 'calls go on with the verdict that there is');
+  await second.waitForRequest((request) => request.message?.method === 'server/discover');
+  while (changes === 0) await nextTurn();
+  assert.equal((await negotiator.sideFor('modern')).era, 'modern');
+  assert.equal(changes, 1);
+});
+
 test('a failed renewal keeps the verdict and waits a minute', async () => {
   const clock = new FakeClock();
   await using fake = await FakeMcpServer.start();
