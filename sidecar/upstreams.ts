@@ -15,7 +15,16 @@ export function openUpstreams({ clock, log, metrics, isDevelopment }: UpstreamDe
     if (decision.verdict === 'allow') log.info(line, 'egress');
     else log.warn(line, 'egress');
   };
-  const registry = new ServerRegistry({ clock, log, isDevelopment, onEgressDecision });
+  let sessions = 0;
+  const registry = new ServerRegistry({
+    clock,
+    log,
+    isDevelopment,
+    onEgressDecision,
+    onCatalogRead: (alias, outcome) => metrics.catalogRefreshed(alias, outcome),
+    onServerChanged: (alias, state) => metrics.serverChanged(alias, state),
+    onSession: (change) => metrics.sessionsChanged('upstream', (sessions += change)),
+  });
   return {
     relay: new CallRelay({ registry, clock }),
     apply: (config) => registry.apply(config),

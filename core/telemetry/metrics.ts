@@ -26,6 +26,12 @@ export interface FinishedCall {
 export type ReloadOutcome = 'applied' | 'unchanged' | 'rejected' | 'unreadable';
 export type RefreshOutcome = 'changed' | 'unchanged' | 'failed';
 
+export interface ServerState {
+  readonly isAvailable: boolean;
+  /** Tools that agents see, also while the server is away. */
+  readonly toolCount: number;
+}
+
 export interface SidecarMetrics {
   /** The servers of the configuration in force; the series of all others go. */
   serversAnnounced(aliases: readonly string[]): void;
@@ -37,7 +43,9 @@ export interface SidecarMetrics {
   /** The revision in force. */
   configInForce(revision: string): void;
   sessionsChanged(side: 'agent' | 'upstream', count: number): void;
-  catalogRefreshed(alias: string, outcome: RefreshOutcome, toolCount: number): void;
+  catalogRefreshed(alias: string, outcome: RefreshOutcome): void;
+  /** What agents get of a server from now on. */
+  serverChanged(alias: string, state: ServerState): void;
   drainStarted(): void;
 }
 
@@ -100,11 +108,11 @@ export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
       global.revision = revision;
     },
     sessionsChanged: (side, count) => void global.sessions.set(side, count),
-    catalogRefreshed(alias, outcome, toolCount) {
+    catalogRefreshed: (alias, outcome) => increment(servers.get(alias).refreshes, outcome),
+    serverChanged(alias, { isAvailable, toolCount }) {
       const series = servers.get(alias);
-      increment(series.refreshes, outcome);
-      series.isAvailable = outcome === 'failed' ? 0 : 1;
-      if (outcome !== 'failed') series.tools = toolCount;
+      series.isAvailable = Number(isAvailable);
+      series.tools = toolCount;
     },
     drainStarted: () => {
       global.isDraining = true;
@@ -198,7 +206,7 @@ function catalogMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMe
   return [
     {
       name: 'fairlead_catalog_tools',
-      help: 'Tools of a server in the current catalog.',
+      help: 'Allowed tools of a server in the current catalog.',
       type: 'gauge',
       labelNames: ['server'],
       samples: perServer((series, labels) => [{ labels, value: series.tools }]),
@@ -212,7 +220,7 @@ function catalogMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMe
     },
     {
       name: 'fairlead_server_available',
-      help: "1 when the last read of the server's tool list succeeded, else 0.",
+      help: "1 while the server's tool list can be read, else 0.",
       type: 'gauge',
       labelNames: ['server'],
       samples: perServer((series, labels) => [{ labels, value: series.isAvailable }]),

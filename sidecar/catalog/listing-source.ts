@@ -3,10 +3,13 @@
 // attempt is ever waited for, and never longer than the connect timeout: a dead server costs a
 // new agent that once, and everybody else nothing.
 
+import { createHash } from 'node:crypto';
+
 import type { Clock, TimerHandle } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { Logger } from '#core/telemetry/log.ts';
+import type { RefreshOutcome } from '#core/telemetry/metrics.ts';
 import type { Era } from '#sidecar/agent-api/exchange.ts';
 import type { Partition } from '#sidecar/connections/partition.ts';
 import { listTools } from '#sidecar/upstream/list-tools.ts';
@@ -47,6 +50,8 @@ export interface ListingSourceOptions {
   readonly log: Logger;
   /** The visible tools or the state may have changed. */
   readonly onChanged: () => void;
+  /** The list was read, or could not be. */
+  readonly onRead: (outcome: RefreshOutcome) => void;
   /** The server was there and did not want to be asked in this way. */
   readonly onRefused: () => void;
 }
@@ -57,6 +62,7 @@ export class ListingSource {
   #refresh: Promise<void> | undefined;
   #dueMs = 0;
   #failures = 0;
+  #fingerprint: string | undefined;
   #retryTimer: TimerHandle | undefined;
   #isClosed = false;
 
@@ -135,7 +141,10 @@ export class ListingSource {
     this.#retryTimer?.cancel();
     this.#refresh = this.#list()
       .then((listed) => this.#succeed(listed))
-      .catch((error: unknown) => this.#fail(asFairleadError(error)))
+      .catch((error: unknown) => {
+        if (!this.#isClosed) this.#options.onRead('failed');
+        this.#fail(asFairleadError(error));
+      })
       .finally(() => {
         this.#refresh = undefined;
       });
@@ -171,12 +180,18 @@ export class ListingSource {
   }
 
   #succeed(listed: Listed): void {
-    const { clock, defaultTtlMs } = this.#options;
+    if (this.#isClosed) return;
+    const { clock, defaultTtlMs, onRead } = this.#options;
     const ttlMs = Math.min(MAX_TTL_MS, Math.max(MIN_TTL_MS, listed.listing.ttlMs ?? defaultTtlMs));
     // Not all sidecars ask again in the same second.
     this.#dueMs = clock.monotonicMs() + ttlMs * (0.9 + Math.random() * 0.1);
     this.#failures = 0;
-    this.#setState({ kind: 'listed', ...listed });
+    const fingerprint = fingerprintOf(listed);
+    const isChanged = fingerprint !== this.#fingerprint;
+    this.#fingerprint = fingerprint;
+    onRead(isChanged ? 'changed' : 'unchanged');
+    // Equal content is no change: what was made of it stays.
+    if (isChanged || this.#state.kind !== 'listed') this.#setState({ kind: 'listed', ...listed });
   }
 
   #fail(error: FairleadError): void {
@@ -225,6 +240,20 @@ function asFairleadError(error: unknown): FairleadError {
   return error instanceof FairleadError
     ? error
     : new FairleadError('INTERNAL_ERROR', { cause: error });
+}
+
+/** Equal for lists that agents and the status page cannot tell apart. */
+function fingerprintOf({ listing, side }: Listed): string {
+  const { tools, rejected } = listing;
+  const { era, protocolVersion, serverInfo } = side;
+  const content = [
+    era,
+    protocolVersion,
+    serverInfo,
+    tools.map((tool) => tool.definition),
+    rejected,
+  ];
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex');
 }
 
 /** What is visible of a state: the current listing, or the last good one. */

@@ -35,6 +35,8 @@ export interface PartitionDeps {
   readonly isDevelopment: boolean;
   readonly onEgressDecision?: (decision: EgressDecision) => void;
   readonly resolve?: ResolveHost;
+  /** A legacy session with a server was opened, or ended. */
+  readonly onSession?: (change: 1 | -1) => void;
 }
 
 export interface PartitionOptions {
@@ -62,6 +64,7 @@ export class Partition {
   readonly sharedSession: SessionSlot;
   readonly #agentSessions = new Map<AgentSession, AgentSlot>();
   readonly #clock: Clock;
+  readonly #onSession: (change: 1 | -1) => void;
   #leases = 0;
   readonly #requestIdPrefix = `call-${randomBytes(9).toString('base64url')}-`;
   #lastRequestId = 0;
@@ -81,7 +84,8 @@ export class Partition {
       queueTimeoutMs: server.limits.queueTimeoutMs,
       clock: deps.clock,
     });
-    this.sharedSession = new SessionSlot(() => this.#openSession());
+    this.#onSession = deps.onSession ?? (() => {});
+    this.sharedSession = new SessionSlot(() => this.#openSession(), this.#onSession);
     this.negotiator = new SideNegotiator(this.target, {
       offerSession: (session) => this.sharedSession.offer(session),
       onSideChanged: options.onSideChanged,
@@ -112,7 +116,7 @@ export class Partition {
   sessionFor(agentSession: AgentSession): SessionSlot {
     const known = this.#agentSessions.get(agentSession);
     if (known !== undefined) return known.slot;
-    const slot = new SessionSlot(() => this.#openSession());
+    const slot = new SessionSlot(() => this.#openSession(), this.#onSession);
     const unsubscribe = agentSession.onClosed(() => {
       this.#agentSessions.delete(agentSession);
       return slot.close();

@@ -3,11 +3,17 @@
 // anything that connections depend on makes a new link and retires the old one.
 
 import { type ServerConfig, canonicalJson } from '#core/config/sidecar-config.ts';
+import type { RefreshOutcome, ServerState } from '#core/telemetry/metrics.ts';
 import type { Era } from '#sidecar/agent-api/exchange.ts';
 import { type Listed, ListingSource, visibleListing } from '#sidecar/catalog/listing-source.ts';
 import { compileAllowlist } from '#sidecar/catalog/tool-allowlist.ts';
 
 import { Partition, type PartitionDeps, type PartitionOptions } from './partition.ts';
+
+export interface ServerLinkDeps extends PartitionDeps {
+  readonly onCatalogRead?: (alias: string, outcome: RefreshOutcome) => void;
+  readonly onServerChanged?: (alias: string, state: ServerState) => void;
+}
 
 export interface ServerLinkOptions extends Omit<PartitionOptions, 'onSideChanged'> {
   readonly onChanged: () => void;
@@ -16,10 +22,13 @@ export interface ServerLinkOptions extends Omit<PartitionOptions, 'onSideChanged
 export class ServerLink {
   readonly partition: Partition;
   readonly listings: Readonly<Record<Era, ListingSource>>;
+  readonly #deps: ServerLinkDeps;
   #config: ServerConfig;
   #isToolAllowed: (name: string) => boolean;
 
-  constructor(options: ServerLinkOptions, deps: PartitionDeps) {
+  constructor(options: ServerLinkOptions, deps: ServerLinkDeps) {
+    const { alias } = options.server;
+    this.#deps = deps;
     this.#config = options.server;
     this.#isToolAllowed = compileAllowlist(options.server.tools.allow);
     const onSideChanged = (): void => {
@@ -34,7 +43,9 @@ export class ServerLink {
         defaultTtlMs: options.server.cache.defaultTtlMs,
         clock: deps.clock,
         log: deps.log,
+        onRead: (outcome) => deps.onCatalogRead?.(alias, outcome),
         onChanged: () => {
+          this.#tellState();
           if (this.listings[era].state.kind === 'listed')
             this.listings[era === 'modern' ? 'legacy' : 'modern'].retryNow();
           options.onChanged();
@@ -61,12 +72,23 @@ export class ServerLink {
     if (connectionIdentity(server) !== connectionIdentity(this.#config)) return false;
     this.#config = server;
     this.#isToolAllowed = compileAllowlist(server.tools.allow);
+    this.#tellState();
     return true;
   }
 
   /** The server refuses the way in which it is spoken to: perhaps it is another one now. */
   doubt(era: Era): void {
     this.partition.negotiator.doubt(era);
+  }
+
+  #tellState(): void {
+    const { modern, legacy } = this.listings;
+    const listed = this.lastListing('modern') ?? this.lastListing('legacy');
+    const tools = listed?.listing.tools ?? [];
+    this.#deps.onServerChanged?.(this.#config.alias, {
+      isAvailable: modern.state.kind === 'listed' || legacy.state.kind === 'listed',
+      toolCount: tools.filter(({ name }) => this.#isToolAllowed(name)).length,
+    });
   }
 
   retire(graceMs: number): Promise<void> {

@@ -8,18 +8,18 @@ import type { Era, Principal } from '#sidecar/agent-api/exchange.ts';
 import { CatalogView } from '#sidecar/catalog/catalog-view.ts';
 import type { ServerStatus } from '#sidecar/relay/relay.ts';
 
-import type { PartitionDeps } from './partition.ts';
 import { ServerLink } from './server-link.ts';
+import type { ServerLinkDeps } from './server-link.ts';
 import { serverStatus } from './server-status.ts';
 
 export class ServerRegistry {
-  readonly #deps: PartitionDeps;
+  readonly #deps: ServerLinkDeps;
   readonly #worlds = new Map<string, PrincipalServers>();
   /** The same, found without making a key for each call. */
   #byPrincipal = new WeakMap<Principal, PrincipalServers>();
   #config: SidecarConfig | undefined;
 
-  constructor(deps: PartitionDeps) {
+  constructor(deps: ServerLinkDeps) {
     this.#deps = deps;
   }
 
@@ -100,12 +100,12 @@ function samePrincipal(a: SidecarConfig, b: SidecarConfig): boolean {
 
 class PrincipalServers {
   readonly #principal: Principal;
-  readonly #deps: PartitionDeps;
+  readonly #deps: ServerLinkDeps;
   readonly #views = new Map<string, CatalogView>();
   readonly #generations = new Map<string, number>();
   #links: readonly ServerLink[] = [];
 
-  constructor(principal: Principal, deps: PartitionDeps) {
+  constructor(principal: Principal, deps: ServerLinkDeps) {
     this.#principal = principal;
     this.#deps = deps;
   }

@@ -77,8 +77,10 @@ suite('the sidecar metrics', () => {
     metrics.configInForce('r1');
     metrics.configInForce('r2');
     metrics.configReloaded('rejected', 1_700_000_001_500);
-    metrics.catalogRefreshed('files', 'changed', 12);
-    metrics.catalogRefreshed('files', 'failed', 0);
+    metrics.catalogRefreshed('files', 'changed');
+    metrics.serverChanged('files', { isAvailable: true, toolCount: 12 });
+    metrics.catalogRefreshed('files', 'failed');
+    metrics.serverChanged('files', { isAvailable: false, toolCount: 12 });
     metrics.sessionsChanged('agent', 3);
     metrics.egressDecided({ verdict: 'deny', stage: 'resolve', reason: 'special-address' });
     metrics.egressDecided({ verdict: 'deny', stage: 'resolve', reason: 'special-address' });
@@ -90,6 +92,7 @@ suite('the sidecar metrics', () => {
       'fairlead_config_last_reload_successful 0',
       'fairlead_config_last_reload_timestamp_seconds 1700000001.5',
       'fairlead_catalog_tools{server="files"} 12',
+      'fairlead_catalog_refreshes_total{server="files",outcome="failed"} 1',
       'fairlead_server_available{server="files"} 0',
       'fairlead_sessions{side="agent"} 3',
       'fairlead_egress_decisions_total{verdict="deny",stage="resolve",reason="special-address"} 2',
@@ -150,7 +153,7 @@ suite('the series of the sidecar metrics', () => {
     registerProcessMetrics(registry, systemClock);
     metrics.serversAnnounced(['files']);
     metrics.callFinished(finished());
-    metrics.catalogRefreshed('files', 'changed', 1);
+    metrics.catalogRefreshed('files', 'changed');
     metrics.configReloaded('applied', 1);
     metrics.configInForce('r1');
     metrics.sessionsChanged('agent', 1);
