@@ -2,6 +2,7 @@
 // volume: a new dated directory, then one rename of the `..data` link. The sidecar reads it exactly
 // as in a pod.
 
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,12 +14,15 @@ export class MountedDirectory implements AsyncDisposable {
   /** Beside it, for what the sidecar keeps. */
   readonly statePath: string;
   readonly #root: string;
+  /** For an end without farewell, like a second Ctrl-C. */
+  readonly #removeAtExit = (): void => rmSync(this.#root, { recursive: true, force: true });
   #generation = 0;
 
   private constructor(root: string) {
     this.#root = root;
     this.path = join(root, 'config');
     this.statePath = join(root, 'state');
+    process.once('exit', this.#removeAtExit);
   }
 
   static async create(): Promise<MountedDirectory> {
@@ -43,6 +47,7 @@ export class MountedDirectory implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    process.off('exit', this.#removeAtExit);
     await rm(this.#root, { recursive: true, force: true });
   }
 }

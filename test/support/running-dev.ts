@@ -1,6 +1,7 @@
 // `fairlead dev` as a child process on a directory of its own: its events, its ports, its end.
 
 import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -36,6 +37,7 @@ spec:
 
 export class RunningDev implements AsyncDisposable {
   readonly directory: string;
+  readonly temporary: string;
   readonly process: ManagedProcess;
 
   constructor(directory: string, ...flags: string[]) {
@@ -43,7 +45,10 @@ export class RunningDev implements AsyncDisposable {
     // In a session of its own, like a job in a terminal: a signal to its group is what Ctrl-C sends.
     const node = ['setsid', process.execPath, PROGRAM];
     const command = [...node, 'dev', directory, '--output', 'json', '--port', '0', ...flags];
-    this.process = new ManagedProcess({ name: 'dev', command });
+    // What a killed one leaves behind goes with the test.
+    this.temporary = mkdtempSync(join(tmpdir(), 'fairlead-dev-temp-'));
+    const env = { ...process.env, TMPDIR: this.temporary };
+    this.process = new ManagedProcess({ name: 'dev', command, env });
   }
 
   events(): Event[] {
@@ -72,7 +77,8 @@ export class RunningDev implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.stop();
-    await rm(this.directory, { recursive: true, force: true });
+    for (const path of [this.directory, this.temporary])
+      await rm(path, { recursive: true, force: true });
   }
 }
 

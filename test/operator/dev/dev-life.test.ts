@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -84,6 +84,7 @@ test('a second Ctrl-C ends at once, with the calls in flight', async () => {
   assert.equal((await dev.process.exited).code, 1);
   assert.equal(await call, 'ended');
   await gone(port);
+  assert.deepEqual(await readdir(dev.temporary), []);
 });
 
 test('a file that breaks or vanishes leaves everything as it was, is told once, and heals', async () => {
