@@ -4,7 +4,7 @@
 import { systemClock } from '#core/clock.ts';
 import { ERRORS, FairleadError } from '#core/errors.ts';
 
-import { HELP, readSettings } from './settings.ts';
+import { HELP, readSettings, sizeThreadPool } from './settings.ts';
 import type { SidecarSettings } from './settings.ts';
 import type { SidecarOptions } from './sidecar.ts';
 
@@ -16,6 +16,7 @@ export interface MainParts {
 }
 
 export async function main(argv: readonly string[], parts: MainParts = {}): Promise<number> {
+  sizeThreadPool();
   const parsed = readSettings(argv);
   switch (parsed.kind) {
     case 'help':

@@ -10,6 +10,17 @@ import type { LogLevel } from '#core/telemetry/log.ts';
 export const DEFAULT_HEALTH_PORT = 7318;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
+/**
+ * Names are resolved on libuv's threads, on half of them at once: with the usual four, two names
+ * whose resolver is silent would hold up all others, and a dead server must not delay another.
+ */
+const THREADS = '64';
+
+/** Counts only before the first file is read or the first name resolved. The environment's own word stands. */
+export function sizeThreadPool(env: Record<string, string | undefined> = process.env): void {
+  env['UV_THREADPOOL_SIZE'] ??= THREADS;
+}
+
 export interface SidecarSettings {
   readonly configDirectory: string;
   /** Without one, no last good configuration survives a restart. */

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -160,6 +161,16 @@ describe('a start that cannot be', { concurrency: 3 }, () => {
 });
 
 describe('a running sidecar', { concurrency: 3 }, () => {
+  it('has threads for many names whose resolver is silent', {
+    skip: !existsSync('/proc/self/task'),
+  }, async () => {
+    await using desk = await Desk.open();
+    await writePlainConfig(desk.config, sidecarConfig({ servers: [serverConfig('desk')] }).text);
+    await using sidecar = desk.start();
+    await portsOf(sidecar);
+    assert.ok((await readdir(`/proc/${sidecar.pid}/task`)).length >= 64);
+  });
+
   it('answers probes and metrics on its own port only, agents on the other only (R108)', async () => {
     await using desk = await Desk.open();
     await writePlainConfig(desk.config, sidecarConfig({ servers: [serverConfig('desk')] }).text);

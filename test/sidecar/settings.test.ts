@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { HELP, readSettings } from '#sidecar/settings.ts';
+import { HELP, readSettings, sizeThreadPool } from '#sidecar/settings.ts';
 
 const NEEDED = ['--config-dir', '/c'];
 
@@ -159,5 +159,12 @@ describe('start options', () => {
     ]) {
       assert.ok(HELP.includes(word), word);
     }
+  });
+
+  it('leave the size of the thread pool to the environment, where it says one', () => {
+    const given = { UV_THREADPOOL_SIZE: '8' };
+    const empty: Record<string, string> = {};
+    for (const env of [given, empty]) sizeThreadPool(env);
+    assert.deepEqual([given, empty], [{ UV_THREADPOOL_SIZE: '8' }, { UV_THREADPOOL_SIZE: '64' }]);
   });
 });
