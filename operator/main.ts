@@ -8,6 +8,7 @@ import { FairleadError } from '#core/errors.ts';
 import { createLogger } from '#core/telemetry/log.ts';
 
 import { HELP, type OperatorSettings, readSettings } from './settings.ts';
+import { stopSignal } from './stop-signal.ts';
 
 const EXIT = { ok: 0, failure: 1, usage: 64, portInUse: 69 } as const;
 
@@ -31,9 +32,12 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function run(settings: OperatorSettings): Promise<number> {
   keepHeapSmall();
+  const stop = stopSignal(systemClock, EXIT.failure);
+  const stopped = new Promise<'stopped'>((resolve) => {
+    stop.addEventListener('abort', () => resolve('stopped'), { once: true });
+  });
   const { Operator } = await import('./operator.ts');
   const log = createLogger({ name: 'fairlead-operator', level: settings.logLevel });
-  const stop = waitForStop();
   const operator = new Operator({
     settings,
     clock: systemClock,
@@ -48,7 +52,7 @@ async function run(settings: OperatorSettings): Promise<number> {
     () => new Promise<never>(() => {}),
     (error: unknown) => error,
   );
-  const end = await Promise.race([stop.then(() => 'stopped' as const), failed]);
+  const end = await Promise.race([stopped, failed]);
   if (end === 'stopped') {
     await operator.stop();
     return EXIT.ok;
@@ -67,17 +71,4 @@ async function run(settings: OperatorSettings): Promise<number> {
 function keepHeapSmall(): void {
   setFlagsFromString('--optimize-for-size');
   setFlagsFromString('--semi-space-growth-factor=1');
-}
-
-/** Resolves at the first signal; a second one ends at once. */
-function waitForStop(): Promise<void> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const onSignal = (): void => {
-      if (isStopping) process.exit(EXIT.failure);
-      isStopping = true;
-      resolve();
-    };
-    process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  });
 }

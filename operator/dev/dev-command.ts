@@ -1,6 +1,7 @@
 // `fairlead dev`: the command line of the development mode.
 
 import { systemClock } from '#core/clock.ts';
+import { stopSignal } from '#operator/stop-signal.ts';
 
 import { makeCommand, parseCommand } from './command-line.ts';
 import { createJsonReport, createTextReport } from './dev-report.ts';
@@ -68,22 +69,11 @@ export async function devCommand(argv: readonly string[]): Promise<number> {
     stateDirectory: flags.stateDir,
     report,
     clock: systemClock,
-    stop: stopSignal(),
+    stop: stopSignal(systemClock, EXIT.failure),
   });
 }
 
 function usage(message: string): number {
   process.stderr.write(`fairlead dev: ${message}\nSee "fairlead dev --help".\n`);
   return EXIT.usage;
-}
-
-/** The first signal stops in order, the second at once. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  const onSignal = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT.failure);
-    controller.abort();
-  };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  return controller.signal;
 }

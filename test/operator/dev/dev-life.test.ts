@@ -7,6 +7,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
+import { systemClock } from '#core/clock.ts';
 import { modernMessage, sendHttp } from '#test/support/agent-api-fixture.ts';
 import { FakeMcpServer } from '#test/support/fake-mcp-server.ts';
 import {
@@ -54,7 +55,9 @@ test('Ctrl-C in a terminal reaches the whole group, and still ends no call and n
   const port = await portOf(dev);
   const call = callEcho(port);
   await server.waitForRequest((request) => request.message?.method === 'tools/call');
+  // Twice: npm and its like pass on what the terminal has sent already.
   dev.pressCtrlC();
+  dev.process.signal('SIGINT');
   await dev.event('stopping');
   assert.equal((await sendHttp(localPort, { method: 'GET', path: '/' })).text, 'ok');
   gate.resolve();
@@ -80,6 +83,8 @@ test('a second Ctrl-C ends at once, with the calls in flight', async () => {
   await server.waitForRequest((request) => request.message?.method === 'tools/call');
   dev.pressCtrlC();
   await dev.event('stopping');
+  // Longer than npm and its like need to pass the first one on.
+  await systemClock.sleep(700);
   dev.pressCtrlC();
   assert.equal((await dev.process.exited).code, 1);
   assert.equal(await call, 'ended');
