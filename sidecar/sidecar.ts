@@ -52,8 +52,8 @@ export interface SidecarOptions {
   readonly settings: SidecarSettings;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Writes the line of each request; the log itself when absent. */
-  readonly canonicalLog?: CanonicalLog;
+  /** Writes the line of each request, at every log level. */
+  readonly canonicalLog: CanonicalLog;
   readonly openUpstreams: (deps: UpstreamDeps) => Upstreams;
 }
 
@@ -97,8 +97,7 @@ export class Sidecar {
     });
     const audit = new AuditLog({
       clock,
-      // The canonical line is written at every log level.
-      log: options.canonicalLog ?? log.child({}, { level: 'info' }),
+      log: options.canonicalLog,
       fingerprinter: openFingerprinter(settings, log),
       metrics: this.#metrics,
     });

@@ -64,11 +64,17 @@ export interface SecretRegistry {
   add(value: string): () => void;
   /** Replaces what looks like a secret, and every live value. */
   scrub(text: string): string;
+  /** Another number after each change of the live values: what was scrubbed before is out of date. */
+  readonly revision: number;
 }
 
 export function createSecretRegistry(): SecretRegistry {
   const live = new Map<string, number>();
+  let revision = 0;
   return {
+    get revision() {
+      return revision;
+    },
     add(value) {
       if (value.length < MIN_SECRET_LENGTH) return () => {};
       // In a JSON line the value may stand escaped.
@@ -78,7 +84,9 @@ export function createSecretRegistry(): SecretRegistry {
         encodeURIComponent(value.toWellFormed()),
       ]);
       for (const form of forms) live.set(form, (live.get(form) ?? 0) + 1);
+      revision += 1;
       return onceOnly(() => {
+        revision += 1;
         for (const form of forms) release(live, form);
       });
     },

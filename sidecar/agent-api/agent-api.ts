@@ -146,7 +146,7 @@ export class AgentApi {
   #servePost(visit: Visit): void {
     const { request, response, admission } = visit;
     this.#visits.add(visit);
-    response.once('close', () => this.#leave(visit));
+    response.on('close', () => this.#leave(visit));
     stripCallerHeaders(request.headers);
     const fault = checkMediaTypes(request.headers['content-type'], request.headers.accept);
     if (fault !== undefined) {

@@ -36,6 +36,8 @@ export interface AgentExchange {
   readonly request: JsonRpcRequest;
   /** The body's bytes exactly as the agent sent them. */
   readonly body: Buffer;
+  /** The body with one character per byte, when it has been read that way. */
+  readonly latin1Body: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly response: ServerResponse;
   readonly era: Era;

@@ -6,16 +6,18 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 
 import type { ProtocolVersion } from '#core/config/sidecar-config.ts';
 
-import type { FinishableRecord } from '#sidecar/audit/call-record.ts';
+import type { FinishableRecord, RecordOwner } from '#sidecar/audit/call-record.ts';
 import type { AgentSession } from './agent-session.ts';
 import type { AnswerStream } from './answer-stream.ts';
 import { startStream } from './answers.ts';
 import type { AgentExchange, Era, JsonRpcRequest, Principal } from './exchange.ts';
+import type { CancellableRequest } from './in-flight-requests.ts';
 import type { StreamKeepAlive } from './stream-keep-alive.ts';
 
 export interface HttpExchangeOptions {
   readonly request: JsonRpcRequest;
   readonly body: Buffer;
+  readonly latin1Body: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly response: ServerResponse;
   readonly era: Era;
@@ -29,9 +31,10 @@ export interface HttpExchangeOptions {
   readonly onListenerFailed: (thrown: unknown) => void;
 }
 
-export class HttpExchange implements AgentExchange {
+export class HttpExchange implements AgentExchange, CancellableRequest, RecordOwner {
   readonly request: JsonRpcRequest;
   readonly body: Buffer;
+  readonly latin1Body: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly response: ServerResponse;
   readonly era: Era;
@@ -49,6 +52,7 @@ export class HttpExchange implements AgentExchange {
   constructor(options: HttpExchangeOptions) {
     this.request = options.request;
     this.body = options.body;
+    this.latin1Body = options.latin1Body;
     this.headers = options.headers;
     this.response = options.response;
     this.era = options.era;
@@ -59,6 +63,10 @@ export class HttpExchange implements AgentExchange {
     this.record = options.record;
     this.keepAlive = options.keepAlive;
     this.#onListenerFailed = options.onListenerFailed;
+  }
+
+  handleFinished(): void {
+    this.session?.inFlight.delete(this);
   }
 
   onCancelled(listener: () => void): void {

@@ -1,43 +1,41 @@
-// The requests of one session that are in flight, by JSON-RPC id, with how to cancel each. A plain
-// dictionary, not a Map: see live-set.ts.
+// The requests of one session that are in flight, by JSON-RPC id, with how to cancel each. A list
+// that is searched: an agent has a few at once, as many as the permits and queues of its servers
+// at most, and neither a Map (see live-set.ts) nor keys made of ids come near its cost.
 
 import type { RequestId } from './exchange.ts';
 
-export class InFlightRequests {
-  readonly #cancels: Record<string, () => void> = Object.create(null) as Record<string, () => void>;
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  has(id: RequestId): boolean {
-    return this.#cancels[keyOf(id)] !== undefined;
-  }
-
-  set(id: RequestId, cancel: () => void): void {
-    const key = keyOf(id);
-    if (this.#cancels[key] === undefined) this.#size += 1;
-    this.#cancels[key] = cancel;
-  }
-
-  get(id: RequestId): (() => void) | undefined {
-    return this.#cancels[keyOf(id)];
-  }
-
-  delete(id: RequestId): void {
-    const key = keyOf(id);
-    if (this.#cancels[key] === undefined) return;
-    this.#size -= 1;
-    delete this.#cancels[key];
-  }
-
-  values(): (() => void)[] {
-    return Object.values(this.#cancels);
-  }
+/** A request with an id that its session knows it by. */
+export interface CancellableRequest {
+  readonly request: { readonly id: RequestId };
+  cancelByAgent(): void;
 }
 
-/** 1 and "1" are different ids. */
-function keyOf(id: RequestId): string {
-  return typeof id === 'string' ? `s${id}` : `n${String(id)}`;
+export class InFlightRequests {
+  readonly #requests: CancellableRequest[] = [];
+
+  get size(): number {
+    return this.#requests.length;
+  }
+
+  /** 1 and "1" are different ids. */
+  get(id: RequestId): CancellableRequest | undefined {
+    for (const known of this.#requests) if (known.request.id === id) return known;
+    return undefined;
+  }
+
+  add(request: CancellableRequest): void {
+    this.#requests.push(request);
+  }
+
+  delete(request: CancellableRequest): void {
+    const index = this.#requests.indexOf(request);
+    if (index === -1) return;
+    const last = this.#requests.pop();
+    if (last !== undefined && last !== request) this.#requests[index] = last;
+  }
+
+  /** As they are now: requests may end while they are walked. */
+  values(): CancellableRequest[] {
+    return this.#requests.slice();
+  }
 }

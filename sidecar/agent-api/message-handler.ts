@@ -2,7 +2,7 @@
 // hand it to the method. A handler that throws costs its own exchange an INTERNAL_ERROR and
 // nobody else anything. Answers belong to exchanges: client-chosen ids are only echoed.
 
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 
 import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
@@ -29,6 +29,11 @@ export interface MessageHandlerOptions {
   readonly refuse: (visit: Visit, error: FairleadError, refusal?: Refusal) => void;
 }
 
+interface Content {
+  readonly body: Buffer;
+  readonly latin1Body: string | undefined;
+}
+
 type ClassifiedRequest = Extract<Classified, { kind: 'request' }>;
 type ClassifiedNotification = Extract<Classified, { kind: 'notification' }>;
 
@@ -48,14 +53,15 @@ export class MessageHandler {
 
   serve(visit: Visit, body: Buffer): void {
     const { headers } = visit.request;
-    const classified = classifyMessage(parseBody(body), {
+    const text = isAscii(body) ? body.toString('latin1') : undefined;
+    const classified = classifyMessage(text === undefined ? parseBody(body) : parseText(text), {
       protocolVersion: single(headers['mcp-protocol-version']),
       method: single(headers['mcp-method']),
       name: single(headers['mcp-name']),
     });
     switch (classified.kind) {
       case 'request':
-        this.#serveRequest(visit, classified, body);
+        this.#serveRequest(visit, classified, { body, latin1Body: text });
         return;
       case 'notification':
         this.#serveNotification(visit, classified);
@@ -96,36 +102,37 @@ export class MessageHandler {
     exchange.record.finish();
   }
 
-  #serveRequest(visit: Visit, classified: ClassifiedRequest, body: Buffer): void {
-    const { era, request } = classified;
-    const { id, method } = request;
-    const refusal = { era, id, method, requestBytes: body.length };
-    if (this.#isRefusingNew) {
-      this.#options.refuse(visit, new FairleadError('DRAINING'), refusal);
+  #serveRequest(visit: Visit, classified: ClassifiedRequest, content: Content): void {
+    const session = this.#admit(visit, classified);
+    if (session instanceof FairleadError) {
+      const { era, request } = classified;
+      const { id, method } = request;
+      this.#options.refuse(visit, session, { era, id, method, requestBytes: content.body.length });
       return;
     }
-    const session =
-      era === 'legacy' && method !== 'initialize' ? this.findSession(visit) : undefined;
-    const fault = session instanceof FairleadError ? session : undefined;
-    const isDuplicate = !(session instanceof FairleadError) && session?.inFlight.has(id) === true;
-    if (fault !== undefined || isDuplicate) {
-      this.#options.refuse(visit, fault ?? new FairleadError('DUPLICATE_REQUEST_ID'), refusal);
-      return;
-    }
-    const exchange = this.#openExchange(visit, classified, {
-      body,
-      session: session as AgentSession | undefined,
-    });
-    this.#run(exchange);
+    const { body, latin1Body } = content;
+    this.#run(this.#openExchange(visit, classified, { body, latin1Body, session }));
+  }
+
+  /** The session that the request belongs to, if it needs one; or why it is not served. */
+  #admit(
+    visit: Visit,
+    { era, request }: ClassifiedRequest,
+  ): AgentSession | undefined | FairleadError {
+    if (this.#isRefusingNew) return new FairleadError('DRAINING');
+    if (era === 'modern' || request.method === 'initialize') return undefined;
+    const session = this.findSession(visit);
+    if (session instanceof FairleadError || session.inFlight.get(request.id) === undefined)
+      return session;
+    return new FairleadError('DUPLICATE_REQUEST_ID');
   }
 
   #openExchange(
     visit: Visit,
     classified: ClassifiedRequest,
-    parts: { body: Buffer; session: AgentSession | undefined },
+    { body, latin1Body, session }: Content & { readonly session: AgentSession | undefined },
   ): HttpExchange {
     const { request, era } = classified;
-    const { body, session } = parts;
     const { alias, admission, response } = visit;
     const { headers } = visit.request;
     const { principal, configRevision } = admission;
@@ -141,6 +148,7 @@ export class MessageHandler {
     const exchange = new HttpExchange({
       request,
       body,
+      latin1Body,
       headers,
       response,
       era,
@@ -155,12 +163,8 @@ export class MessageHandler {
     visit.exchange = exchange;
     if (session !== undefined) {
       record.sessionId = session.id;
-      session.inFlight.set(request.id, () => exchange.cancelByAgent());
-      // By way of a variable: V8 puts a function that is written straight into a property into the
-      // old generation, and it would keep this call's objects there until a full collection
-      // (measured: 20 ms per scavenge in place of 0.6 ms, 240 MiB in place of 130).
-      const onFinished = (): void => session.inFlight.delete(request.id);
-      record.onFinished = onFinished;
+      record.owner = exchange;
+      session.inFlight.add(exchange);
     }
     return exchange;
   }
@@ -195,7 +199,7 @@ export class MessageHandler {
     const requestId = notification.params?.requestId;
     if (!(session instanceof FairleadError) && notification.method === 'notifications/cancelled') {
       if (typeof requestId === 'string' || typeof requestId === 'number')
-        session.inFlight.get(requestId)?.();
+        session.inFlight.get(requestId)?.cancelByAgent();
     }
     this.#accept(visit, session);
   }
@@ -220,8 +224,12 @@ function versionOf(
 /** Invalid UTF-8 is refused: what we would read and what we would forward must be the same text. */
 function parseBody(body: Buffer): unknown {
   if (!isUtf8(body)) throw new FairleadError('PARSE_ERROR', { publicDetail: 'It is not UTF-8.' });
+  return parseText(body.toString('utf8'));
+}
+
+function parseText(text: string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(text);
   } catch {
     // The parser's message quotes the body: it goes nowhere.
     throw new FairleadError('PARSE_ERROR');

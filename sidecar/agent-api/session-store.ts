@@ -80,7 +80,7 @@ export class SessionStore {
   async close(session: AgentSession): Promise<void> {
     if (!this.#sessions.delete(session.id)) return;
     this.#onCount(this.#sessions.size);
-    for (const cancel of session.inFlight.values()) cancel();
+    for (const request of session.inFlight.values()) request.cancelByAgent();
     if (session instanceof StoredSession) await session.runCloseListeners(this.#onCloseFailed);
   }
 

@@ -11,20 +11,18 @@ import type { ErrorCode } from '#core/errors.ts';
 import { sessionFingerprint } from '#core/telemetry/fingerprint.ts';
 import type { Fingerprinter } from '#core/telemetry/fingerprint.ts';
 import type { CanonicalLog } from '#core/telemetry/canonical-log.ts';
-import type { Logger } from '#core/telemetry/log.ts';
 import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { OTHER_KEY } from '#core/telemetry/series.ts';
 
 import type { Principal } from '#sidecar/agent-api/exchange.ts';
 import { renderCallLine } from './call-line.ts';
-import type { FinishableRecord, ResultClass } from './call-record.ts';
+import type { FinishableRecord, RecordOwner, ResultClass } from './call-record.ts';
 
 const MAX_REMEMBERED_SESSIONS = 4_096;
 
 export interface AuditLogOptions {
   readonly clock: Clock;
-  /** Its level must let `info` through: the canonical line is not optional. */
-  readonly log: CanonicalLog | Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+  readonly log: CanonicalLog;
   readonly fingerprinter: Fingerprinter;
   readonly metrics: Pick<SidecarMetrics, 'callStarted' | 'callFinished'>;
 }
@@ -75,7 +73,7 @@ export class AuditLog {
       },
       record.alias !== undefined,
     );
-    const line = renderCallLine(record, {
+    const context = {
       tenantFingerprint: fingerprinter.tenant(principal.tenant),
       userFingerprint: fingerprinter.user(principal.user),
       agent: principal.agent,
@@ -85,8 +83,8 @@ export class AuditLog {
       durationMs,
       meta,
       traceparent: headers.traceparent,
-    });
-    log[levelOf(record.errorCode)](line, 'call');
+    };
+    log.write(levelOf(record.errorCode), renderCallLine(record, context, log), 'call');
   }
 
   /** A session makes many calls; its hash is made once. */
@@ -125,7 +123,7 @@ class RequestRecord implements FinishableRecord {
   responseBytes = 0;
   progressEvents = 0;
   isFinished = false;
-  onFinished: (() => void) | undefined = undefined;
+  owner: RecordOwner | undefined = undefined;
   readonly #log: AuditLog;
   #alias: string | undefined = undefined;
 
@@ -152,6 +150,6 @@ class RequestRecord implements FinishableRecord {
     if (this.isFinished) return;
     this.isFinished = true;
     this.#log.finished(this);
-    this.onFinished?.();
+    this.owner?.handleFinished();
   }
 }

@@ -39,9 +39,13 @@ export interface CallRecord {
   finish(): void;
 }
 
+export interface RecordOwner {
+  handleFinished(): void;
+}
+
 /** What the agent API keeps of a record besides what the relay sees. */
 export interface FinishableRecord extends CallRecord {
   readonly isFinished: boolean;
-  /** Runs after the line was written. */
-  onFinished: (() => void) | undefined;
+  /** Told after the line was written. */
+  owner: RecordOwner | undefined;
 }

@@ -53,7 +53,7 @@ export class AnswerRelay implements AnswerSink {
   }
 
   onJson(status: number, body: Buffer): void {
-    const message = this.#read(() => this.#options.leg.readJson(body));
+    const message = this.#read(body);
     if (message === undefined) return;
     if (status >= 400) this.#options.onRefused();
     if (message.kind === 'response')
@@ -75,7 +75,7 @@ export class AnswerRelay implements AnswerSink {
 
   onMessage(data: string): void {
     if (this.#isDone) return;
-    const message = this.#read(() => this.#options.leg.readMessage(data));
+    const message = this.#read(data);
     switch (message?.kind) {
       case undefined:
         return;
@@ -108,9 +108,10 @@ export class AnswerRelay implements AnswerSink {
   }
 
   /** Whatever a message does to its reader, the call gets an answer and its permit comes back. */
-  #read(read: () => LegMessage): LegMessage | undefined {
+  #read(data: Buffer | string): LegMessage | undefined {
+    const { leg } = this.#options;
     try {
-      return read();
+      return typeof data === 'string' ? leg.readMessage(data) : leg.readJson(data);
     } catch (thrown) {
       const { code, logDetail = '' } = asFairleadError(thrown);
       this.#fail({ code, sent: 'unknown', detail: logDetail });

@@ -66,6 +66,7 @@ export class CallLeg {
       {
         era: exchange.era,
         body: exchange.body,
+        latin1Body: exchange.latin1Body,
         arguments: exchange.request.params?.['arguments'],
         headers: exchange.headers,
       },
@@ -100,7 +101,7 @@ export class CallLeg {
         message.kind === 'response' &&
         message.payload === text &&
         message.inputRequired === undefined;
-      if (isUntouched) return { ...message, encoding: 'latin1' };
+      if (isUntouched) return asLatin1(message);
     }
     return this.#read(body.toString('utf8'));
   }
@@ -159,11 +160,7 @@ export class CallLeg {
     const { upstreamId, exchange } = this.#options;
     const expected = upstreamId ?? exchange.request.id;
     const raw = rawMember(text, members, 'id');
-    if (
-      raw === JSON.stringify(expected) ||
-      (raw !== undefined && raw.length < 512 && sameId(raw, expected))
-    )
-      return undefined;
+    if (raw !== undefined && isId(raw, expected)) return undefined;
     if (kind === 'error' && (raw === undefined || raw === 'null')) return undefined;
     return { kind: 'fault', code: 'UPSTREAM_PROTOCOL_ERROR', detail: 'an answer with another id' };
   }
@@ -188,6 +185,17 @@ export class CallLeg {
   }
 }
 
+function asLatin1({ payload, resultClass, rpcErrorCode }: FinalResponse): FinalResponse {
+  return {
+    kind: 'response',
+    payload,
+    encoding: 'latin1',
+    resultClass,
+    rpcErrorCode,
+    inputRequired: undefined,
+  };
+}
+
 function metaOf(exchange: AgentExchange): Readonly<Record<string, unknown>> | undefined {
   const meta = exchange.request.params?.['_meta'];
   return meta !== null && typeof meta === 'object'
@@ -204,7 +212,10 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-function sameId(raw: string, expected: string | number): boolean {
+function isId(raw: string, expected: string | number): boolean {
+  if (raw === (typeof expected === 'number' ? String(expected) : JSON.stringify(expected)))
+    return true;
+  if (raw.length >= 512) return false;
   try {
     return JSON.parse(raw) === expected;
   } catch {

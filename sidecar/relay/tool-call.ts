@@ -47,7 +47,8 @@ export class ToolCall implements Waiter {
   readonly #partition: Partition;
   readonly #clock: Clock;
   readonly #inputRounds: InputRounds;
-  #queuedMs = 0;
+  /** Undefined when no permit had to be waited for. */
+  #queuedMs: number | undefined;
   #hasPermit = false;
   #isDone = false;
   #withdraw: (() => void) | undefined;
@@ -77,27 +78,32 @@ export class ToolCall implements Waiter {
     this.#exchange.onCancelled(() => this.#cancel());
     // An agent that went away while the catalog was being read wants nothing any more.
     if (this.#isDone) return;
-    this.#queuedMs = this.#clock.monotonicMs();
     this.#withdraw = this.#partition.semaphore.acquire(this);
+    if (this.#withdraw !== undefined) this.#queuedMs = this.#clock.monotonicMs();
   }
 
   granted(): void {
     this.#withdraw = undefined;
     this.#hasPermit = true;
     this.#partition.lease();
-    this.#exchange.record.queueWaitMs = this.#clock.monotonicMs() - this.#queuedMs;
+    this.#noteQueueWait();
     this.#attempt();
   }
 
   refused(reason: RefusalReason): void {
     this.#isDone = true;
-    this.#exchange.record.queueWaitMs = this.#clock.monotonicMs() - this.#queuedMs;
+    this.#noteQueueWait();
     answerError(
       this.#exchange,
       new FairleadError(reason === 'closed' ? 'SERVER_REMOVED' : 'SERVER_BUSY', {
         logDetail: reason,
       }),
     );
+  }
+
+  #noteQueueWait(): void {
+    if (this.#queuedMs === undefined) return;
+    this.#exchange.record.queueWaitMs = this.#clock.monotonicMs() - this.#queuedMs;
   }
 
   #attempt(): void {

@@ -28,6 +28,8 @@ import type { OutgoingRequest, RemoteTool, Side, UpstreamSession } from './upstr
 export interface CallSource {
   readonly era: Side['era'];
   readonly body: Buffer;
+  /** The body as latin1, when it has been read so already. */
+  readonly latin1Body?: string | undefined;
   /** `params.arguments`, parsed. */
   readonly arguments: unknown;
   readonly headers: IncomingHttpHeaders;
@@ -62,7 +64,7 @@ const CLIENT_INFO_TEXT = JSON.stringify(CLIENT_INFO);
 
 /** Throws INVALID_REQUEST when the body can be read in two ways. */
 export function buildCallRequest(source: CallSource, route: CallRoute): CallRequest {
-  const spans = locateRequest(source.body);
+  const spans = locateRequest(source.body, source.latin1Body);
   if (spans.id === undefined || spans.name === undefined || spans.params === undefined) {
     throw new FairleadError('INVALID_REQUEST', {
       logDetail: 'tools/call without id or params.name',
@@ -70,15 +72,15 @@ export function buildCallRequest(source: CallSource, route: CallRoute): CallRequ
   }
   const edits: Edit[] = [];
   const name = JSON.stringify(route.tool.name);
-  if (spans.text.slice(spans.name.start, spans.name.end) !== name)
-    edits.push({ ...spans.name, text: name });
+  const { start, end } = spans.name;
+  if (spans.text.slice(start, end) !== name) edits.push({ start, end, text: name });
   if (route.upstreamId !== undefined)
     edits.push({ ...spans.id, text: JSON.stringify(route.upstreamId) });
   editMeta(edits, source, { side: route.side, upstreamId: route.upstreamId, spans });
   const { limits } = route;
   return {
     outgoing: {
-      body: edits.length === 0 ? source.body : splice(source.body, edits.sort(byStart)),
+      body: withEdits(source.body, edits),
       headers: headersOf(source, route),
       requestTimeoutMs: limits.requestTimeoutMs,
       streamReadTimeoutMs: limits.streamReadTimeoutMs,
@@ -87,6 +89,11 @@ export function buildCallRequest(source: CallSource, route: CallRoute): CallRequ
     replaced:
       route.upstreamId === undefined ? undefined : replacedIds(source.body, spans.id, spans),
   };
+}
+
+function withEdits(body: Buffer, edits: Edit[]): Buffer {
+  if (edits.length === 0) return body;
+  return splice(body, edits.length === 1 ? edits : edits.sort(byStart));
 }
 
 function byStart(a: Edit, b: Edit): number {

@@ -28,10 +28,15 @@ export function readServerMessage(text: string): ServerMessage {
 }
 
 function kindOf(members: readonly JsonMember[]): ServerMessageKind {
-  const has = (key: string): boolean => memberOf(members, key) !== undefined;
-  if (has('method')) return has('id') ? 'request' : 'notification';
-  const hasResult = has('result');
-  if (hasResult === has('error')) return 'invalid';
+  let [hasMethod, hasId, hasResult, hasError] = [false, false, false, false];
+  for (const { key } of members) {
+    if (key === 'result') hasResult = true;
+    else if (key === 'id') hasId = true;
+    else if (key === 'method') hasMethod = true;
+    else if (key === 'error') hasError = true;
+  }
+  if (hasMethod) return hasId ? 'request' : 'notification';
+  if (hasResult === hasError) return 'invalid';
   return hasResult ? 'result' : 'error';
 }
 

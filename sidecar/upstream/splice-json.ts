@@ -62,9 +62,12 @@ function fold(key: string): string {
   return key.toLowerCase().toUpperCase();
 }
 
-/** Locates the parts of a body that has passed JSON.parse; throws INVALID_REQUEST on an ambiguous one. */
-export function locateRequest(body: Buffer): RequestSpans {
-  const text = body.toString('latin1');
+/**
+ * Locates the parts of a body that has passed JSON.parse; throws INVALID_REQUEST on an ambiguous
+ * one. `latin1`: the body as latin1, when it has been read so already.
+ */
+export function locateRequest(body: Buffer, latin1?: string): RequestSpans {
+  const text = latin1 ?? body.toString('latin1');
   try {
     return locate(text);
   } catch (error) {

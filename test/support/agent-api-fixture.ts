@@ -7,8 +7,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { systemClock } from '#core/clock.ts';
 import type { Clock } from '#core/clock.ts';
 import { tenantId, userId } from '#core/identity/ids.ts';
+import { createCanonicalLog } from '#core/telemetry/canonical-log.ts';
 import { createFingerprinter } from '#core/telemetry/fingerprint.ts';
 import type { FinishedCall } from '#core/telemetry/metrics.ts';
+import { createSecretRegistry } from '#core/telemetry/redact.ts';
 import { AgentApi } from '#sidecar/agent-api/agent-api.ts';
 import type { Admission } from '#sidecar/agent-api/agent-api.ts';
 import { openLoopbackListener } from '#sidecar/agent-api/loopback-listener.ts';
@@ -45,6 +47,18 @@ export interface Sent {
 
 export type Line = Readonly<Record<string, unknown>>;
 
+/** Without what every line of the log begins and ends with. */
+function lineOf(text: string): Line {
+  const {
+    time: _time,
+    service: _service,
+    version: _version,
+    msg: _msg,
+    ...line
+  } = JSON.parse(text);
+  return line;
+}
+
 export function admissionOf(user = 'ana@example.com', maxRequestBytes = 65_536): Admission {
   return {
     principal: { tenant: tenantId('acme'), user: userId(user), agent: 'default' },
@@ -80,18 +94,16 @@ export class AgentApiFixture {
   static async open(clock: Clock = systemClock): Promise<AgentApiFixture> {
     const relay = new RelayDouble();
     const fixture: { current?: AgentApiFixture } = {};
-    const write = (level: string) => (line: object) =>
-      void fixture.current?.lines.push({ level, ...line });
     const noteFault = (thrown: unknown): void => void fixture.current?.faults.push(thrown);
     const sessions = new SessionStore({ clock, onCloseFailed: noteFault });
     const audit = new AuditLog({
       clock,
-      log: {
-        debug: write('debug'),
-        info: write('info'),
-        warn: write('warn'),
-        error: write('error'),
-      },
+      log: createCanonicalLog({
+        name: 'fairlead-sidecar',
+        destination: { write: (line) => void fixture.current?.lines.push(lineOf(line)) },
+        clock,
+        secrets: createSecretRegistry(),
+      }),
       fingerprinter: createFingerprinter(Buffer.alloc(32, 7)),
       metrics: {
         callStarted: () => {},

@@ -9,7 +9,9 @@ import { join } from 'node:path';
 import { systemClock } from '#core/clock.ts';
 import type { Clock } from '#core/clock.ts';
 import type { ServerConfig, SidecarConfigBody } from '#core/config/sidecar-config.ts';
+import { createCanonicalLog } from '#core/telemetry/canonical-log.ts';
 import { createLogger } from '#core/telemetry/log.ts';
+import { createSecretRegistry } from '#core/telemetry/redact.ts';
 import { Sidecar } from '#sidecar/sidecar.ts';
 import type { StatusPage } from '#sidecar/status/status-page.ts';
 import { openUpstreams } from '#sidecar/upstreams.ts';
@@ -65,6 +67,12 @@ export class SidecarFixture implements AsyncDisposable {
       },
       clock,
       log: createLogger({ name: 'test', level: 'debug', destination }),
+      canonicalLog: createCanonicalLog({
+        name: 'test',
+        destination,
+        clock,
+        secrets: createSecretRegistry(),
+      }),
       openUpstreams,
     });
     await sidecar.start();

@@ -21,13 +21,12 @@ function makeLog() {
 
 test('a canonical line reads like every other line of the log', () => {
   const { log, lines } = makeLog();
-  log.warn({ event: 'call', call_id: 'c1', attempts: 2, error_code: undefined }, 'call');
+  log.write('warn', `,"event":${log.own('call')},"attempts":2`, 'call');
   const line = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
   assert.deepEqual(
     [line['level'], line['time'], line['service'], line['event'], line['attempts'], line['msg']],
     ['warn', '2026-01-01T00:00:00.000Z', 'fairlead-sidecar', 'call', 2, 'call'],
   );
-  assert.equal('error_code' in line, false);
   assert.ok(lines[0]?.endsWith('\n'));
 });
 
@@ -35,27 +34,38 @@ test('the time follows the clock over the borders of seconds', () => {
   const { log, lines, clock } = makeLog();
   for (const ms of [7, 992, 1, 59_000]) {
     clock.advance(ms);
-    log.info({}, 'x');
+    log.write('info', '', 'x');
   }
   const times = lines.map((line) => (JSON.parse(line) as { time: string }).time.slice(17));
   assert.deepEqual(times, ['00.007Z', '00.999Z', '01.000Z', '00.000Z']);
 });
 
 test('whatever is not known to be our own is scrubbed (R102)', () => {
-  const { log, lines, secrets } = makeLog();
+  const { log, secrets } = makeLog();
   secrets.add('live-secret-value');
-  log.info(
-    {
-      call_id: 'c1',
-      remote_tool_name: 'Bearer abcdefghijkl',
-      method: 'x live-secret-value',
-      later_field: 'client_secret=hunter2hunter2',
-    },
-    'call',
-  );
-  const text = lines.join('');
-  for (const secret of ['abcdefghijkl', 'live-secret-value', 'hunter2'])
-    assert.ok(!text.includes(secret), text);
+  for (const value of [
+    'Bearer abcdefghijkl',
+    'x live-secret-value',
+    'client_secret=hunter2hunter2',
+  ])
+    for (const text of [log.foreign(value), log.foreign(value), log.foreignOnce(value)])
+      assert.match(JSON.parse(text) as string, /^[^\s=]*[\s=]?\[redacted\]$/);
+});
+
+test('a value that was remembered is scrubbed again when it has become a secret (R102)', () => {
+  const { log, secrets } = makeLog();
+  assert.equal(log.foreign('plain-tool-name'), '"plain-tool-name"');
+  const forget = secrets.add('plain-tool-name');
+  assert.equal(log.foreign('plain-tool-name'), '"[redacted]"');
+  forget();
+  assert.equal(log.foreign('plain-tool-name'), '"plain-tool-name"');
+});
+
+test('a value stays one JSON string, whatever is in it', () => {
+  const { log } = makeLog();
+  for (const value of ['say "hi"', 'a\nb', '\ud800', 'x'.repeat(5_000)])
+    for (const text of [log.own(value), log.foreign(value), log.foreignOnce(value)])
+      assert.equal(JSON.parse(text), value);
 });
 
 test('lines of a busy moment leave together, those of a quiet one after a moment', () => {

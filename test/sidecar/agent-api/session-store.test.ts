@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
+import type { CancellableRequest } from '#sidecar/agent-api/in-flight-requests.ts';
 import { IDLE_EXPIRY_MS, SessionStore } from '#sidecar/agent-api/session-store.ts';
 import { admissionOf } from '#test/support/agent-api-fixture.ts';
 import { FakeClock } from '#test/support/fake-clock.ts';
@@ -21,6 +22,10 @@ function makeStore(maxSessions = 3) {
   const open = (principal = ANA, alias?: string) =>
     store.open({ protocolVersion: '2025-11-25', principal, alias, clientCapabilities: {} });
   return { clock, store, open, faults, counts };
+}
+
+function requestOf(id: number, cancelByAgent: () => void = () => {}): CancellableRequest {
+  return { request: { id }, cancelByAgent };
 }
 
 describe('the session store', () => {
@@ -49,7 +54,7 @@ describe('the session store', () => {
     const [idle, used, busy] = [open(), open(), open()];
     idle?.onClosed(() => void closed.push('idle'));
     used?.onClosed(() => void closed.push('used'));
-    busy?.inFlight.set(1, () => {});
+    busy?.inFlight.add(requestOf(1));
     clock.advance(IDLE_EXPIRY_MS / 2);
     store.find(used?.id ?? '', ANA, undefined);
     clock.advance(IDLE_EXPIRY_MS / 2 + 120_000);
@@ -73,12 +78,12 @@ describe('the session store', () => {
     const [first, second, third] = [open(), open(), open()];
     clock.advance(1000);
     store.find(first?.id ?? '', ANA, undefined);
-    second?.inFlight.set(1, () => {});
+    second?.inFlight.add(requestOf(1));
     const fourth = open();
     assert.ok(fourth);
     assert.equal(store.find(third?.id ?? '', ANA, undefined), undefined);
     assert.ok(store.find(second?.id ?? '', ANA, undefined));
-    for (const session of [first, fourth]) session?.inFlight.set(1, () => {});
+    for (const session of [first, fourth]) session?.inFlight.add(requestOf(1));
     assert.equal(open(), undefined);
     assert.equal(store.size, 3);
   });
@@ -88,7 +93,7 @@ describe('the session store', () => {
     const session = open();
     assert.ok(session);
     const events: string[] = [];
-    session.inFlight.set(1, () => events.push('cancel'));
+    session.inFlight.add(requestOf(1, () => events.push('cancel')));
     session.onClosed(() => Promise.reject(new Error('upstream')));
     session.onClosed(async () => void events.push('closed'));
     session.onClosed(() => void events.push('taken back'))();

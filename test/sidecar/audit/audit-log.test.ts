@@ -64,8 +64,6 @@ describe('the canonical line of a call', () => {
       result_class: 'ok',
       response_bytes: Buffer.byteLength(answer.text),
       progress_events: 1,
-      error_code: undefined,
-      error_detail: undefined,
     });
   });
 
