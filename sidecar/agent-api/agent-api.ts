@@ -15,7 +15,7 @@ import type { Era, Principal, RequestId } from './exchange.ts';
 import { allowedHosts, checkCaller, checkMediaTypes, routeOf } from './http-guards.ts';
 import type { Route } from './http-guards.ts';
 import type { HttpExchange } from './http-exchange.ts';
-import { LiveSet } from './live-set.ts';
+import { LiveSet } from '#core/live-set.ts';
 import { MessageHandler } from './message-handler.ts';
 import type { MessageHandlerOptions } from './message-handler.ts';
 import { drainBody, isDeclaredTooLarge, readBody } from './read-body.ts';

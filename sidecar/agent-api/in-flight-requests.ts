@@ -1,6 +1,6 @@
 // The requests of one session that are in flight, by JSON-RPC id, with how to cancel each. A list
 // that is searched: an agent has a few at once, as many as the permits and queues of its servers
-// at most, and neither a Map (see live-set.ts) nor keys made of ids come near its cost.
+// at most, and neither a Map (see core/live-set.ts) nor keys made of ids come near its cost.
 
 import type { RequestId } from './exchange.ts';
 

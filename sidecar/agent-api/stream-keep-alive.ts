@@ -4,8 +4,8 @@
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
 
-import { LiveSet } from './live-set.ts';
-import type { LiveItem } from './live-set.ts';
+import { LiveSet } from '#core/live-set.ts';
+import type { LiveItem } from '#core/live-set.ts';
 
 export const KEEP_ALIVE_TICK_MS = 5_000;
 /** Whole ticks of silence before a comment: between 10 and 15 seconds. */

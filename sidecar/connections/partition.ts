@@ -17,6 +17,7 @@ import { partitionKey } from '#core/identity/partition-key.ts';
 import type { Logger } from '#core/telemetry/log.ts';
 import type { AgentSession } from '#sidecar/agent-api/agent-session.ts';
 import type { Principal } from '#sidecar/agent-api/exchange.ts';
+import { Deadlines } from '#sidecar/upstream/deadlines.ts';
 import { openLegacySession } from '#sidecar/upstream/legacy-session.ts';
 import { SideNegotiator } from '#sidecar/upstream/negotiate.ts';
 import type { Side, UpstreamTarget } from '#sidecar/upstream/upstream-types.ts';
@@ -185,5 +186,6 @@ function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): Upstre
     ...(deps.onEgressDecision === undefined ? {} : { onDecision: deps.onEgressDecision }),
     ...(deps.resolve === undefined ? {} : { resolve: deps.resolve }),
   });
-  return { server, pool, path: url.pathname, clock: deps.clock, log: deps.log };
+  const { clock, log } = deps;
+  return { server, pool, path: url.pathname, clock, deadlines: new Deadlines(clock), log };
 }

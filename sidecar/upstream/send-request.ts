@@ -1,6 +1,6 @@
 // Sends one JSON-RPC request to a server and reports what comes back, over undici's dispatch and
 // without promises: JSON in one piece, streams message by message, everything else as a failure
-// that says whether the server may have acted. One timer guards each request. It never follows a
+// that says whether the server may have acted. A deadline guards each request. It never follows a
 // redirect, never retries, never sends an Origin, and never reads what a message means.
 // MCP 2026-07-28 and 2025-11-25, Streamable HTTP, "Sending Messages".
 
@@ -12,6 +12,7 @@ import type { ErrorCode } from '#core/errors.ts';
 
 import { BodyBuffer } from './body-buffer.ts';
 import { judgeContent } from './classify-status.ts';
+import type { Timed } from './deadlines.ts';
 import { describeFailure, judgeErrorAnswer } from './error-answer.ts';
 import { requestOptions } from './request-options.ts';
 import { SseReader } from './sse-reader.ts';
@@ -49,7 +50,9 @@ export function sendRequest(
   return exchange;
 }
 
-class UpstreamExchange implements InFlightRequest, SseListener {
+class UpstreamExchange implements InFlightRequest, SseListener, Timed {
+  slot = -1;
+  deadlineMs: number;
   readonly #target: UpstreamTarget;
   readonly #request: OutgoingRequest;
   readonly #sink: AnswerSink;
@@ -58,8 +61,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   #isDispatching = true;
   #isPaused = false;
   #isComplete = false;
-  #timer: TimerHandle | undefined;
-  #deadlineMs: number;
+  #hangUpTimer: TimerHandle | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders | undefined;
   #body: BodyBuffer | undefined;
@@ -69,12 +71,12 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     this.#target = target;
     this.#request = request;
     this.#sink = sink;
-    this.#deadlineMs = target.clock.monotonicMs() + request.requestTimeoutMs;
+    this.deadlineMs = target.clock.monotonicMs() + request.requestTimeoutMs;
   }
 
   start(): void {
-    const { body, headers, requestTimeoutMs } = this.#request;
-    this.#arm(requestTimeoutMs);
+    const { body, headers } = this.#request;
+    this.#target.deadlines.add(this);
     const options = requestOptions(this.#target.path, { method: 'POST', headers, body });
     this.#target.pool.dispatch(options, this);
     this.#isDispatching = false;
@@ -89,7 +91,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
     if (this.#phase === 'done') return;
     this.#end();
     const hangUp = (): void => this.#controller?.abort(ABORTED);
-    this.#timer = this.#target.clock.setTimer(STREAM_END_MS, hangUp, { unref: true });
+    this.#hangUpTimer = this.#target.clock.setTimer(STREAM_END_MS, hangUp, { unref: true });
   }
 
   pause(): void {
@@ -154,13 +156,13 @@ class UpstreamExchange implements InFlightRequest, SseListener {
         this.#endError();
         return;
       default:
-        this.#timer?.cancel();
+        this.#hangUpTimer?.cancel();
     }
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#phase === 'done') {
-      this.#timer?.cancel();
+      this.#hangUpTimer?.cancel();
       // undici catches what a sink throws and reports it here; silence would hide a bug.
       if (error !== ABORTED)
         this.#target.log.error({ err: error }, 'an answer could not be handled');
@@ -258,7 +260,7 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   /** Nothing reaches the sink after this. */
   #end(): void {
     this.#phase = 'done';
-    this.#timer?.cancel();
+    this.#target.deadlines.remove(this);
     this.#reader?.stop();
     this.#body = undefined;
     // A socket that stays paused would hang its next request.
@@ -269,22 +271,12 @@ class UpstreamExchange implements InFlightRequest, SseListener {
   }
 
   #noteLife(): void {
-    if (this.#phase === 'stream')
-      this.#deadlineMs = this.#target.clock.monotonicMs() + this.#request.streamReadTimeoutMs;
+    if (this.#phase !== 'stream') return;
+    this.deadlineMs = this.#target.clock.monotonicMs() + this.#request.streamReadTimeoutMs;
+    this.#target.deadlines.moved(this);
   }
 
-  #arm(ms: number): void {
-    this.#timer = this.#target.clock.setTimer(ms, this.#onTimer);
-  }
-
-  /** The deadline moves while the timer runs; only its firing asks how far. */
-  readonly #onTimer = (): void => {
-    const leftMs = this.#deadlineMs - this.#target.clock.monotonicMs();
-    if (leftMs > 0) this.#arm(leftMs);
-    else this.#timeOut();
-  };
-
-  #timeOut(): void {
+  onDeadline(): void {
     if (this.#controller === undefined) {
       this.#fail('SERVER_UNAVAILABLE', 'no', 'no connection within the request timeout');
     } else if (this.#phase === 'error') {

@@ -9,6 +9,8 @@ import type { GuardedPool } from '#core/egress/guarded-pool.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { Logger } from '#core/telemetry/log.ts';
 
+import type { Deadlines } from './deadlines.ts';
+
 /** One remote server as one partition reaches it. Made once per partition. */
 export interface UpstreamTarget {
   readonly server: ServerConfig;
@@ -16,6 +18,8 @@ export interface UpstreamTarget {
   /** Path of the endpoint, e.g. `/mcp`. */
   readonly path: string;
   readonly clock: Clock;
+  /** Of the requests to this server. */
+  readonly deadlines: Deadlines;
   readonly log: Logger;
 }
 

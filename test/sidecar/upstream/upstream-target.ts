@@ -6,6 +6,7 @@ import type { ServerLimits } from '#core/config/limits-schema.ts';
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
 import { createGuardedPool } from '#core/egress/guarded-pool.ts';
 import { createLogger } from '#core/telemetry/log.ts';
+import { Deadlines } from '#sidecar/upstream/deadlines.ts';
 import type { UpstreamTarget } from '#sidecar/upstream/upstream-types.ts';
 
 export interface TargetOptions {
@@ -75,6 +76,7 @@ export function targetFor(endpoint: string, options: TargetOptions = {}): TestTa
     pool,
     path: url.pathname,
     clock,
+    deadlines: new Deadlines(clock),
     log,
     [Symbol.asyncDispose]: () => pool.destroy(),
   };
