@@ -21,6 +21,8 @@ export interface CanonicalLog {
   foreign(value: string): string;
   /** JSON text of any other value, such as a trace id. */
   foreignOnce(value: string): string;
+  /** Another number when what was made of foreign values before is to be made again. */
+  readonly revision: number;
 }
 
 export interface CanonicalLogOptions {
@@ -50,6 +52,10 @@ class JsonLineLog implements CanonicalLog {
     this.#clock = clock;
     this.#secrets = secrets;
     this.#base = `","service":${JSON.stringify(name)},"version":${JSON.stringify(VERSION)}`;
+  }
+
+  get revision(): number {
+    return this.#secrets.revision;
   }
 
   write(level: LogLevel, members: string, message: string): void {

@@ -15,7 +15,7 @@ import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { OTHER_KEY } from '#core/telemetry/series.ts';
 
 import type { Principal } from '#sidecar/agent-api/exchange.ts';
-import { renderCallLine } from './call-line.ts';
+import { CallLines } from './call-line.ts';
 import type { FinishableRecord, RecordOwner, ResultClass } from './call-record.ts';
 
 const MAX_REMEMBERED_SESSIONS = 4_096;
@@ -40,10 +40,12 @@ export interface RecordOptions {
 
 export class AuditLog {
   readonly #options: AuditLogOptions;
+  readonly #lines: CallLines;
   readonly #sessions = new Map<string, string>();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
+    this.#lines = new CallLines(options.log, options.fingerprinter);
   }
 
   open(options: RecordOptions): FinishableRecord {
@@ -59,7 +61,7 @@ export class AuditLog {
   }
 
   finished(record: RequestRecord): void {
-    const { log, fingerprinter, metrics } = this.#options;
+    const { log, metrics } = this.#options;
     const { principal, configRevision, meta, headers } = record.options;
     const durationMs = this.nowMs() - record.startedMs;
     metrics.callFinished(
@@ -73,18 +75,16 @@ export class AuditLog {
       },
       record.alias !== undefined,
     );
-    const context = {
-      tenantFingerprint: fingerprinter.tenant(principal.tenant),
-      userFingerprint: fingerprinter.user(principal.user),
-      agent: principal.agent,
+    const members = this.#lines.render(record, {
+      principal,
+      configRevision,
       sessionFingerprint:
         record.sessionId === undefined ? undefined : this.#fingerprintOf(record.sessionId),
-      configRevision,
       durationMs,
       meta,
       traceparent: headers.traceparent,
-    };
-    log.write(levelOf(record.errorCode), renderCallLine(record, context, log), 'call');
+    });
+    log.write(levelOf(record.errorCode), members, 'call');
   }
 
   /** A session makes many calls; its hash is made once. */
