@@ -2,7 +2,6 @@
 // or cancelled. It sees no argument, no result and no credential, and what it is not given it
 // cannot leak (R102). Tenants and users appear as keyed fingerprints, sessions as hashes (R103).
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Clock } from '#core/clock.ts';
@@ -15,6 +14,7 @@ import type { SidecarMetrics } from '#core/telemetry/metrics.ts';
 import { OTHER_KEY } from '#core/telemetry/series.ts';
 
 import type { Principal } from '#sidecar/agent-api/exchange.ts';
+import { nextCallId } from './call-id.ts';
 import { CallLines } from './call-line.ts';
 import type { FinishableRecord, RecordOwner, ResultClass } from './call-record.ts';
 
@@ -105,7 +105,7 @@ function levelOf(errorCode: string | undefined): 'debug' | 'info' | 'warn' | 'er
 }
 
 class RequestRecord implements FinishableRecord {
-  readonly callId = randomUUID();
+  readonly callId = nextCallId();
   readonly startedMs: number;
   readonly method: string;
   readonly options: RecordOptions;

@@ -47,13 +47,10 @@ export class CallLines {
   /** The members after the line's own first ones; begins with a comma. */
   render(record: CallRecord, context: CallLineContext): string {
     const log = this.#log;
-    const { meta } = context;
     return (
       `,"event":"call","call_id":"${record.callId}"` +
-      foreignOnce(log, 'trace_id', readTraceId(meta, context.traceparent)) +
-      foreignOnce(log, 'task_id', readTaskId(meta)) +
-      foreignOnce(log, 'provider_tool_call_id', readProviderToolCallId(meta)) +
-      `,"untrusted_fields":${UNTRUSTED_FIELDS},"method":${log.foreign(methodOf(record))}` +
+      untrustedText(log, context) +
+      `,"method":${log.foreign(methodOf(record))}` +
       this.#callerText(context) +
       own(log, 'session_fingerprint', context.sessionFingerprint) +
       this.#destinationText(record) +
@@ -121,6 +118,14 @@ function destinationText(log: LineText, record: Destination): string {
     own(log, 'catalog_snapshot_id', record.catalogSnapshotId) +
     (connectionGeneration === undefined ? '' : `,"connection_generation":${connectionGeneration}`)
   );
+}
+
+function untrustedText(log: LineText, { meta, traceparent }: CallLineContext): string {
+  const text =
+    foreignOnce(log, 'trace_id', readTraceId(meta, traceparent)) +
+    foreignOnce(log, 'task_id', readTaskId(meta)) +
+    foreignOnce(log, 'provider_tool_call_id', readProviderToolCallId(meta));
+  return text === '' ? '' : `${text},"untrusted_fields":${UNTRUSTED_FIELDS}`;
 }
 
 function methodOf({ method }: CallRecord): string {

@@ -126,6 +126,8 @@ function headersOf(source: CallSource, route: CallRoute): readonly string[] {
       appendParamHeaders(headers, tool.paramHeaders, source.arguments);
   } else if (session === undefined) {
     headers.push('mcp-protocol-version', side.protocolVersion);
+  } else if (source.headers.traceparent === undefined) {
+    return session.headers;
   } else {
     headers.push(...session.headers);
   }

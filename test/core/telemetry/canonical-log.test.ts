@@ -77,7 +77,7 @@ test('lines of a busy moment leave together, those of a quiet one after a moment
   assert.deepEqual(writes, []);
   clock.advance(25);
   assert.deepEqual(writes, ['a\nb\n']);
-  batch.write(`${'x'.repeat(40_000)}\n`);
+  batch.write(`${'x'.repeat(140_000)}\n`);
   assert.equal(writes.length, 2);
   batch.write('last\n');
   batch.end();
