@@ -28,11 +28,16 @@ export interface AnswerRelayOptions {
   readonly inputRounds: InputRounds;
   readonly partitionKey: string;
   readonly maxInputRounds: number;
-  /** The final response has been handed to the agent. */
-  readonly onEnd: () => void;
+  readonly call: AnsweredCall;
+}
+
+/** The call whose answer this is. One object, not functions: they would be made for each call. */
+export interface AnsweredCall {
+  /** The final response is about to be handed to the agent. */
+  answered(): void;
   /** The answer is an error of the protocol and not of the tool. */
-  readonly onRefused: () => void;
-  readonly onFailure: (failure: UpstreamFailure, hasAnswerBegun: boolean) => void;
+  refusedByServer(): void;
+  failed(failure: UpstreamFailure, hasAnswerBegun: boolean): void;
 }
 
 export class AnswerRelay implements AnswerSink {
@@ -55,7 +60,7 @@ export class AnswerRelay implements AnswerSink {
   onJson(status: number, body: Buffer): void {
     const message = this.#read(body);
     if (message === undefined) return;
-    if (status >= 400) this.#options.onRefused();
+    if (status >= 400) this.#options.call.refusedByServer();
     if (message.kind === 'response')
       this.#finish(message, agentStatus(this.#options, message, status));
     else if (message.kind === 'fault')
@@ -140,14 +145,14 @@ export class AnswerRelay implements AnswerSink {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#inFlight?.settle();
-    const { exchange, onEnd } = this.#options;
+    const { exchange, call } = this.#options;
     if (this.#isOverInputRounds(message)) {
-      onEnd();
+      call.answered();
       answerError(exchange, new FairleadError('TOO_MANY_INPUT_ROUNDS'));
       return;
     }
     exchange.record.resultClass = message.resultClass;
-    onEnd();
+    call.answered();
     if (exchange.stream === undefined) {
       answerJsonBytes(exchange, status, message);
       return;
@@ -171,7 +176,7 @@ export class AnswerRelay implements AnswerSink {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#inFlight?.abort();
-    this.#options.onFailure(failure, this.#hasBegun);
+    this.#options.call.failed(failure, this.#hasBegun);
   }
 }
 

@@ -20,6 +20,7 @@ import type {
 } from '#sidecar/upstream/upstream-types.ts';
 
 import { AnswerRelay } from './answer-relay.ts';
+import type { AnsweredCall } from './answer-relay.ts';
 import { CallLeg } from './call-leg.ts';
 import { decideFailure } from './decide-failure.ts';
 import type { InputRounds } from './input-rounds.ts';
@@ -41,7 +42,7 @@ export interface ToolCallOptions {
   readonly inputRounds: InputRounds;
 }
 
-export class ToolCall implements Waiter {
+export class ToolCall implements Waiter, AnsweredCall {
   readonly #exchange: AgentExchange;
   readonly #tool: CatalogTool;
   readonly #partition: Partition;
@@ -54,6 +55,9 @@ export class ToolCall implements Waiter {
   #withdraw: (() => void) | undefined;
   #inFlight: InFlightRequest | undefined;
   #leg: CallLeg | undefined;
+  /** What the last attempt was sent in. */
+  #session: UpstreamSession | undefined;
+  #slot: SessionSlot | undefined;
   #retryTimer: TimerHandle | undefined;
 
   constructor({ exchange, tool, clock, inputRounds }: ToolCallOptions) {
@@ -107,6 +111,7 @@ export class ToolCall implements Waiter {
   }
 
   #attempt(): void {
+    this.#session = undefined;
     this.#exchange.record.attempts += 1;
     try {
       const side = this.#partition.negotiator.sideFor(this.#exchange.era);
@@ -134,6 +139,8 @@ export class ToolCall implements Waiter {
   }
 
   #send(side: Side, session: UpstreamSession | undefined, slot: SessionSlot | undefined): void {
+    this.#session = session;
+    this.#slot = slot;
     const { target } = this.#partition;
     // Without a session id, the server knows one space of request ids for all who call it.
     const isShared =
@@ -154,14 +161,7 @@ export class ToolCall implements Waiter {
       inputRounds: this.#inputRounds,
       partitionKey: this.#partition.key,
       maxInputRounds: target.server.limits.maxInputRounds,
-      onEnd: () => this.#release(),
-      onRefused: () => this.#tool.link.doubt(this.#exchange.era),
-      onFailure: (failure, hasBegun) =>
-        this.#failed(
-          failure,
-          hasBegun,
-          session === undefined ? undefined : () => slot?.forget(session),
-        ),
+      call: this,
     });
     this.#inFlight = sendRequest(target, leg.outgoing, answer);
     answer.bind(this.#inFlight);
@@ -184,26 +184,24 @@ export class ToolCall implements Waiter {
       this.#answerAndRelease(known);
       return;
     }
-    this.#failed(
-      {
-        code: known.code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : known.code,
-        sent: 'no',
-        detail: known.logDetail ?? '',
-      },
-      false,
-      undefined,
-    );
+    const code = known.code === 'OUTCOME_UNKNOWN' ? 'SERVER_UNAVAILABLE' : known.code;
+    this.failed({ code, sent: 'no', detail: known.logDetail ?? '' }, false);
   }
 
-  #failed(
-    failure: UpstreamFailure,
-    hasAnswerBegun: boolean,
-    forgetSession: (() => void) | undefined,
-  ): void {
+  answered(): void {
+    this.#release();
+  }
+
+  refusedByServer(): void {
+    this.#tool.link.doubt(this.#exchange.era);
+  }
+
+  failed(failure: UpstreamFailure, hasAnswerBegun: boolean): void {
     if (this.#isDone) return;
     this.#inFlight = undefined;
     const { record, era } = this.#exchange;
-    if (failure.code === 'SESSION_LOST') forgetSession?.();
+    if (failure.code === 'SESSION_LOST' && this.#session !== undefined)
+      this.#slot?.forget(this.#session);
     if (WAYS_REFUSED.has(failure.code)) this.#tool.link.doubt(era);
     const verdict = decideFailure({
       failure,

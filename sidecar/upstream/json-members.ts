@@ -71,7 +71,35 @@ export function isObjectAt(text: string, start: number): boolean {
   return text.charCodeAt(start) === OPEN_BRACE;
 }
 
+/** The keys of MCP messages; most keys are among them, and then no string is made. */
+const COMMON_KEYS: readonly string[] = [
+  'jsonrpc',
+  'id',
+  'method',
+  'params',
+  'name',
+  'arguments',
+  '_meta',
+  'progressToken',
+  'result',
+  'error',
+  'content',
+  'structuredContent',
+  'isError',
+  'resultType',
+];
+const NONE: readonly string[] = [];
+const COMMON_BY_LENGTH = groupByLength(COMMON_KEYS);
+
+function groupByLength(keys: readonly string[]): readonly (readonly string[])[] {
+  const groups: string[][] = [];
+  for (const key of keys) (groups[key.length] ??= []).push(key);
+  return Array.from(groups, (group) => group ?? []);
+}
+
 function decodeKey(text: string, start: number, end: number): string {
+  for (const key of COMMON_BY_LENGTH[end - start - 2] ?? NONE)
+    if (text.startsWith(key, start + 1)) return key;
   const raw = text.slice(start + 1, end - 1);
   return raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw;
 }
