@@ -5,10 +5,10 @@ import { setFlagsFromString } from 'node:v8';
 
 import { systemClock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
+import { stopSignal } from '#core/stop-signal.ts';
 import { createLogger } from '#core/telemetry/log.ts';
 
 import { HELP, type OperatorSettings, readSettings } from './settings.ts';
-import { stopSignal } from './stop-signal.ts';
 
 const EXIT = { ok: 0, failure: 1, usage: 64, portInUse: 69 } as const;
 
@@ -32,7 +32,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function run(settings: OperatorSettings): Promise<number> {
   keepHeapSmall();
-  const stop = stopSignal(systemClock, EXIT.failure);
+  const stop = stopSignal({ clock: systemClock, exitCode: EXIT.failure });
   const stopped = new Promise<'stopped'>((resolve) => {
     stop.addEventListener('abort', () => resolve('stopped'), { once: true });
   });

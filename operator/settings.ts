@@ -45,7 +45,8 @@ Usage: fairlead operator [options]
 Each option may also be given as a variable: --kubeconfig as FAIRLEAD_KUBECONFIG, --no-leader-elect
 as FAIRLEAD_LEADER_ELECT=false, and so on. A flag wins over its variable.
 
-Exit codes: 0 after an orderly end, 1 failure or lost lease, 64 wrong options, 69 port in use.
+Exit codes: 0 after an orderly end, 1 failure, lost lease or a second signal, 64 wrong options,
+69 port in use.
 
 Examples:
   fairlead operator --kubeconfig ~/.kube/config --no-leader-elect

@@ -3,6 +3,7 @@
 
 import { systemClock } from '#core/clock.ts';
 import { ERRORS, FairleadError } from '#core/errors.ts';
+import { stopSignal } from '#core/stop-signal.ts';
 
 import { HELP, readSettings, sizeThreadPool } from './settings.ts';
 import type { SidecarSettings } from './settings.ts';
@@ -76,23 +77,23 @@ async function run(settings: SidecarSettings, parts: MainParts): Promise<number>
   return EXIT.ok;
 }
 
-/** Resolves at the first SIGTERM, SIGINT or, when asked for, the end of standard input; a second signal exits at once. */
-function waitForStop(settings: SidecarSettings): Promise<void> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const onSignal = (): void => {
-      if (isStopping) process.exit(EXIT.failure);
-      isStopping = true;
-      if (settings.exitsWithParent) process.stdin.destroy();
-      resolve();
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-    if (!settings.exitsWithParent) return;
-    const onGone = (): void => {
-      if (!isStopping) onSignal();
-    };
+/** At a signal or, when asked for, at the end of standard input, which is let go so that the process can end. */
+function waitForStop({ exitsWithParent }: SidecarSettings): Promise<void> {
+  const parentGone = new AbortController();
+  const stop = stopSignal({
+    clock: systemClock,
+    exitCode: EXIT.failure,
+    alsoAt: parentGone.signal,
+  });
+  if (exitsWithParent) {
+    const onGone = (): void => parentGone.abort();
     process.stdin.on('end', onGone).on('close', onGone).on('error', onGone).resume();
+  }
+  return new Promise((resolve) => {
+    stop.addEventListener('abort', () => {
+      if (exitsWithParent) process.stdin.destroy();
+      resolve();
+    });
   });
 }
 

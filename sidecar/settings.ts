@@ -76,7 +76,10 @@ Usage: fairlead sidecar --config-dir DIR [options]
 Each option may also be given as a variable: --config-dir as FAIRLEAD_CONFIG_DIR, --development as
 FAIRLEAD_DEVELOPMENT=true, and so on. A flag wins over its variable.
 
-Exit codes: 0 after an orderly end, 1 failure, 64 wrong options, 69 port in use,
+SIGTERM and SIGINT end it in order, once the calls in flight are answered; a second one after half
+a second or more ends it at once.
+
+Exit codes: 0 after an orderly end, 1 failure or a second signal, 64 wrong options, 69 port in use,
 78 configuration directory missing or unreadable.
 
 Examples:

@@ -1,7 +1,7 @@
 // `fairlead dev`: the command line of the development mode.
 
 import { systemClock } from '#core/clock.ts';
-import { stopSignal } from '#operator/stop-signal.ts';
+import { stopSignal } from '#core/stop-signal.ts';
 
 import { makeCommand, parseCommand } from './command-line.ts';
 import { createJsonReport, createTextReport } from './dev-report.ts';
@@ -18,7 +18,10 @@ addresses is accepted here, and only here. DIR/fairlead-dev.yaml may name local 
       env: { PORT: "7401" }
       readyUrl: http://127.0.0.1:7401/mcp
 
-Exit codes: 0 after Ctrl-C, 1 invalid or failed, 64 wrong options, 66 nothing to serve, 69 port in use.
+Ctrl-C lets the calls in flight finish; a second one, half a second or more later, ends all at once.
+
+Exit codes: 0 after Ctrl-C, 1 invalid, failed or a second Ctrl-C, 64 wrong options, 66 nothing to
+serve, 69 port in use.
 
 Examples:
   fairlead dev examples/quickstart
@@ -69,7 +72,7 @@ export async function devCommand(argv: readonly string[]): Promise<number> {
     stateDirectory: flags.stateDir,
     report,
     clock: systemClock,
-    stop: stopSignal(systemClock, EXIT.failure),
+    stop: stopSignal({ clock: systemClock, exitCode: EXIT.failure }),
   });
 }
 

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
+import { systemClock } from '#core/clock.ts';
 import { modernMessage, sendHttp } from '#test/support/agent-api-fixture.ts';
 import type { Answer } from '#test/support/agent-api-fixture.ts';
 import { ManagedProcess } from '#test/support/control-plane/managed-process.ts';
@@ -329,7 +330,29 @@ describe('the end', { concurrency: 3 }, () => {
     assert.match(sidecar.output, /"interrupted":3/);
   });
 
-  it('is immediate at the second signal', async () => {
+  for (const [first, again] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
+    it(`loses no call when ${first} is followed by ${again} at once, as under timeout and npm`, async () => {
+      await using desk = await Desk.open();
+      await writePlainConfig(desk.config, sidecarConfig().text);
+      await using sidecar = desk.start();
+      const { agent } = await portsOf(sidecar);
+      const answer = call(agent, { delayMs: 1_000, text: 'done' });
+      await untilInFlight(agent, 1);
+      sidecar.signal(first);
+      // Two of the same kind would become one on the way; two kinds arrive both.
+      if (first === again) await sidecar.waitForOutput(/"msg":"draining"/);
+      sidecar.signal(again);
+      const { status, text } = await answer;
+      assert.equal(status, 200);
+      assert.match(text, /done/);
+      assert.deepEqual(await sidecar.exited, { code: 0, signal: null });
+    });
+  }
+
+  it('is immediate at a second signal that is not the first one again', async () => {
     await using desk = await Desk.open();
     await writePlainConfig(desk.config, sidecarConfig().text);
     await using sidecar = desk.start();
@@ -338,6 +361,8 @@ describe('the end', { concurrency: 3 }, () => {
     await untilInFlight(agent, 1);
     sidecar.signal('SIGTERM');
     await sidecar.waitForOutput(/"msg":"draining"/);
+    // Longer than what passes the first one on needs; far from the deadline of the drain.
+    await systemClock.sleep(700);
     sidecar.signal('SIGTERM');
     await assert.rejects(lost);
     assert.deepEqual(await sidecar.exited, { code: 1, signal: null });
