@@ -2,10 +2,17 @@
 // The one program: reads the first word and hands the rest to that subcommand, loading nothing else.
 
 import { COMMANDS, COMMAND_NAMES } from './commands.ts';
+import { nodeFault } from './node-version.ts';
 
+const EXIT_FAILURE = 1;
 const EXIT_USAGE = 64;
 
 async function run(argv: readonly string[]): Promise<number> {
+  const fault = nodeFault(process.versions.node);
+  if (fault !== undefined) {
+    process.stderr.write(`${fault}\n`);
+    return EXIT_FAILURE;
+  }
   const [word, ...rest] = argv;
   if (word === undefined || word === '--help' || word === '-h' || word === 'help')
     return help(rest);
