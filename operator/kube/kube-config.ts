@@ -25,11 +25,23 @@ export function kubeConfigLoader(source: KubeConfigSource = {}): KubeConfigLoade
   return async () => {
     const { KubeConfig: Config } = await import('@kubernetes/client-node/dist/config.js');
     const config = new Config();
-    if (source.kubeconfigPath === undefined) config.loadFromDefault();
+    if (source.kubeconfigPath === undefined) loadFound(config);
     else config.loadFromFile(source.kubeconfigPath);
     if (source.context !== undefined) config.setCurrentContext(source.context);
     return config;
   };
+}
+
+/** Where client-node looks when it has found nothing; it would then refuse its own address as not https. */
+const NOTHING_FOUND = 'http://localhost:8080';
+
+function loadFound(config: KubeConfig): void {
+  config.loadFromDefault();
+  const cluster = config.getCurrentCluster();
+  if (cluster?.server !== NOTHING_FOUND || cluster.skipTLSVerify === true) return;
+  throw new Error(
+    'no cluster is configured: there is no --kubeconfig, no KUBECONFIG, no ~/.kube/config and no service account of a pod',
+  );
 }
 
 const SERVICE_ACCOUNT_NAMESPACE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
