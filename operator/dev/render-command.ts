@@ -18,8 +18,8 @@ const EXAMPLES = `
 Writes OUT/<namespace>/<binding>/${CONFIG_FILE}: byte for byte what the operator puts into the
 binding's ConfigMap. A directory of it can be mounted into a sidecar as it is.
 
-Exit codes: 0 written, 1 invalid manifests (nothing is written), 64 wrong options or a path that
-cannot be read, 73 the output cannot be written.
+Exit codes: 0 written, 1 invalid manifests (nothing is written), 64 wrong options, a path that
+cannot be read, or no object of either kind, 73 the output cannot be written.
 
 Examples:
   fairlead render ./mcp --out ./rendered

@@ -16,7 +16,8 @@ Checks what one object can tell exactly as the API server would, and then what r
 servers that a binding names, namespaces that a server allows, CA bundles. Namespaces and
 ConfigMaps count when they are among the files; other kinds are left alone.
 
-Exit codes: 0 good, 1 bad, 64 wrong options or a path that cannot be read.
+Exit codes: 0 good, 1 bad, 64 wrong options, a path that cannot be read, or no object of
+either kind.
 
 Examples:
   fairlead validate ./mcp
