@@ -1,5 +1,5 @@
 // Whether the remote may have acted on a request that ended in an error. `not-sent` only with
-// proof: the connection was never opened, or undici never started the request. Everything else,
+// proof: the connection was never opened, or the request was never started. Everything else,
 // unheard-of errors included, is `unknown`; no error proves that a sent request did nothing.
 
 import type { ErrorCode } from '#core/errors.ts';
@@ -41,8 +41,8 @@ const UNKNOWN_CODES: Readonly<
 const MAX_CAUSES = 5;
 
 /**
- * Classifies an error that an undici handler or `request()` got. `wasStarted` is whether
- * `onRequestStart` ran: undici calls it before it writes the first byte, so `false` is proof that
+ * Classifies an error that a handler or `request()` got. `wasStarted` is whether
+ * `onRequestStart` ran: it is called before the first byte is written, so `false` is proof that
  * nothing was sent, whatever the error says.
  */
 export function classifyUpstreamError(error: unknown, wasStarted = true): UpstreamErrorClass {

@@ -1,6 +1,6 @@
 // Opens the sockets of one pool: the literal is judged before anything is opened (no lookup runs
 // for literals), every resolved address in the pinned lookup, and the peer once more when the
-// socket is open, before undici may write to it. One deadline covers DNS, TCP and TLS. The name
+// socket is open, before anything may be written to it. One deadline covers DNS, TCP and TLS. The name
 // that a certificate must prove is always the configured host, whatever headers a request has.
 
 import { isIP } from 'node:net';
@@ -54,7 +54,7 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
         else attempt.fail(connectError(options, error));
       });
       attempt.hold(socket as Socket);
-      // undici cancels an attempt that no request waits for any more through this socket.
+      // A pool cancels an attempt that no request waits for any more through this socket.
       return socket;
     } catch (error) {
       queueMicrotask(() => attempt.fail(connectError(options, error)));
@@ -117,7 +117,7 @@ function connectTimedOut({ host, port, onDecision }: ConnectorOptions): EgressEr
 }
 
 function connectError({ host, port, onDecision }: ConnectorOptions, error: unknown): Error {
-  // From the lookup (already recorded), or undici's own notice that nobody waits any more.
+  // From the lookup (already recorded), or a pool's own notice that nobody waits any more.
   if (error instanceof EgressError) return error;
   const { reason, code, address } = describeConnectError(error);
   if (code === 'UND_ERR_INFO' && error instanceof Error) return error;

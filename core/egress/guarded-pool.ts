@@ -3,14 +3,18 @@
 // It never follows a redirect, never retries, never reads proxy settings from the environment.
 // The URL is judged when the pool is made and, with the request's own parts, on every dispatch: a
 // kept-alive socket skips lookup and connect, so a check that lives only there would be no check.
+// Calls go over our own lean client, everything else over undici: two sets of sockets, opened by
+// one and the same guarded connector.
 // A changed policy is a new pool: close() lets the old one finish, destroy() ends it at once.
 
-import { Pool } from 'undici';
-import type { Dispatcher } from 'undici';
+import { errors, Pool } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 
 import { systemClock } from '#core/clock.ts';
 import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
+import { CallExchange } from './call-exchange.ts';
+import { CallPool } from './call-pool.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
 import { EgressError } from './egress-error.ts';
 import type {
@@ -30,8 +34,10 @@ export interface GuardedPoolOptions {
   /** `https://host[:port]`; a path is ignored. */
   readonly origin: string;
   readonly policy: EgressPolicy;
-  /** Sockets at once; requests beyond wait in the pool's queue. */
+  /** Sockets of `dispatch` at once; requests beyond wait in the pool's queue. */
   readonly connections: number;
+  /** Sockets of `request` at once, besides those. */
+  readonly controlConnections?: number;
   readonly keepAliveMs: number;
   /** DNS + TCP + TLS. */
   readonly connectTimeoutMs: number;
@@ -62,8 +68,9 @@ export interface GuardedPoolStats {
 export interface GuardedPool extends AsyncDisposable {
   readonly origin: string;
   /**
-   * undici's dispatch. Errors, refusals included, arrive at `onResponseError`, never as a throw;
-   * until `onRequestStart` has run nothing was written.
+   * undici's dispatch, for bodies that are text or bytes. Errors, refusals included, arrive at
+   * `onResponseError`, never as a throw and never within the dispatch; until `onRequestStart` has
+   * run nothing was written.
    */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
   /** undici's request, for control-plane exchanges; the caller reads or dumps the body. */
@@ -77,16 +84,17 @@ export interface GuardedPool extends AsyncDisposable {
 
 /** Makes a pool; opens nothing. A denied origin makes a pool that refuses every request. */
 export function createGuardedPool(options: GuardedPoolOptions): GuardedPool {
-  return new UndiciGuardedPool(options);
+  return new JudgedPool(options);
 }
 
-class UndiciGuardedPool implements GuardedPool {
+class JudgedPool implements GuardedPool {
   readonly origin: string;
   readonly #host: string;
   readonly #port: number;
   readonly #urlVerdict: EgressVerdict;
   readonly #onDecision: OnEgressDecision;
-  readonly #pool: Pool;
+  readonly #calls: CallPool;
+  readonly #control: Pool;
 
   constructor(options: GuardedPoolOptions) {
     const url = new URL(options.origin);
@@ -95,40 +103,62 @@ class UndiciGuardedPool implements GuardedPool {
     this.#port = portOf(url);
     this.#urlVerdict = decideUrl(options.policy, url);
     this.#onDecision = options.onDecision ?? (() => {});
-    this.#pool = createUndiciPool(url, options, {
+    const clock = options.clock ?? systemClock;
+    const connect = createGuardedConnector({
       host: this.#host,
       port: this.#port,
       onDecision: this.#onDecision,
+      policy: options.policy,
+      connectTimeoutMs: options.connectTimeoutMs,
+      caBundle: options.caBundle,
+      clock,
+      resolve: options.resolve,
     });
+    const { connections, keepAliveMs, headersTimeoutMs = 0, bodyTimeoutMs = 0 } = options;
+    const common = { url, connect, keepAliveMs, headersTimeoutMs, bodyTimeoutMs };
+    this.#calls = new CallPool({ ...common, connections, clock });
+    const controlConnections = options.controlConnections ?? DEFAULT_CONTROL_CONNECTIONS;
+    this.#control = createControlPool({ ...common, connections: controlConnections });
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const refusal = this.#refuse(options);
-    if (refusal === undefined) return this.#pool.dispatch(options, handler);
-    queueMicrotask(() => handler.onResponseError?.(REFUSED_CONTROLLER, refusal));
+    if (refusal === undefined) return this.#calls.dispatch(options, handler);
+    new CallExchange(handler).failLater(refusal);
     return true;
   }
 
   async request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
     const refusal = this.#refuse(options);
     if (refusal !== undefined) throw refusal;
-    return this.#pool.request(options);
+    return this.#control.request(options);
   }
 
   stats(): GuardedPoolStats {
-    const { connected, free, pending, running, queued } = this.#pool.stats;
-    return { connected, free, pending, running, queued };
+    const calls = this.#calls.stats();
+    const control = this.#control.stats;
+    return {
+      connected: calls.connected + control.connected,
+      free: calls.free + control.free,
+      pending: calls.pending + control.pending,
+      running: calls.running + control.running,
+      queued: calls.pending + control.queued,
+    };
   }
 
-  close(): Promise<void> {
-    return this.#pool.closed || this.#pool.destroyed ? Promise.resolve() : this.#pool.close();
+  async close(): Promise<void> {
+    const isEnding = this.#control.closed || this.#control.destroyed;
+    await Promise.all([this.#calls.close(), isEnding ? undefined : this.#control.close()]);
   }
 
-  destroy(error?: Error): Promise<void> {
+  async destroy(error?: Error): Promise<void> {
     // An EgressError says "not sent", which is not known of requests in flight.
     const reason =
       error instanceof EgressError ? new FairleadError(error.code, { cause: error.cause }) : error;
-    return this.#pool.destroy(reason ?? null);
+    await Promise.all([
+      this.#calls.destroy(reason ?? new errors.ClientDestroyedError()),
+      this.#control.destroy(reason ?? null),
+    ]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -155,30 +185,27 @@ class UndiciGuardedPool implements GuardedPool {
 
 const SLASH = 0x2f;
 
-interface PoolTarget {
-  readonly host: string;
-  readonly port: number;
-  readonly onDecision: OnEgressDecision;
+const DEFAULT_CONTROL_CONNECTIONS = 2;
+
+interface ControlPoolOptions {
+  readonly url: URL;
+  readonly connect: buildConnector.connector;
+  readonly connections: number;
+  readonly keepAliveMs: number;
+  readonly headersTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
 }
 
-function createUndiciPool(url: URL, options: GuardedPoolOptions, target: PoolTarget): Pool {
-  const connect = createGuardedConnector({
-    ...target,
-    policy: options.policy,
-    connectTimeoutMs: options.connectTimeoutMs,
-    caBundle: options.caBundle,
-    clock: options.clock ?? systemClock,
-    resolve: options.resolve,
-  });
-  return new Pool(url.origin, {
-    connect,
+function createControlPool(options: ControlPoolOptions): Pool {
+  return new Pool(options.url.origin, {
+    connect: options.connect,
     connections: options.connections,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: options.keepAliveMs,
     keepAliveMaxTimeout: options.keepAliveMs,
-    headersTimeout: options.headersTimeoutMs ?? 0,
-    bodyTimeout: options.bodyTimeoutMs ?? 0,
+    headersTimeout: options.headersTimeoutMs,
+    bodyTimeout: options.bodyTimeoutMs,
   });
 }
 
@@ -198,13 +225,3 @@ function hasHostHeader(headers: Dispatcher.DispatchOptions['headers']): boolean 
 function isHostName(name: unknown): boolean {
   return typeof name === 'string' && name.length === 4 && name.toLowerCase() === 'host';
 }
-
-/** For handlers of refused requests: nothing was started, so nothing can be aborted or paused. */
-const REFUSED_CONTROLLER: Dispatcher.DispatchController = {
-  aborted: true,
-  paused: false,
-  reason: null,
-  abort() {},
-  pause() {},
-  resume() {},
-};

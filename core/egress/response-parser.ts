@@ -149,13 +149,9 @@ export class ResponseParser {
     if (line === null || headers === undefined) return this.#fault('INVALID_HEADER_TOKEN');
     const next = end + BLANK_LINE.length;
     const status = Number(line[2]);
-    if (status < 200) return this.#skipInterim(status, next);
-    const framing = frameResponse({
-      status,
-      headers,
-      isOld: line[1] === '0',
-      isAnswerToHead: this.#isHeadRequest,
-    });
+    const isOld = line[1] === '0';
+    if (status < 200) return this.#skipInterim(isOld || status === 101, next);
+    const framing = frameResponse({ status, headers, isOld, isAnswerToHead: this.#isHeadRequest });
     if (typeof framing === 'string') return this.#fault(framing);
     this.#framing = framing;
     this.#part = PART_OF_BODY[framing.body];
@@ -165,10 +161,10 @@ export class ResponseParser {
     return next;
   }
 
-  #skipInterim(status: number, next: number): number {
+  /** 101 would end the protocol; HTTP/1.0 has no interim answers. */
+  #skipInterim(isWrong: boolean, next: number): number {
     this.#interimAnswers += 1;
-    if (status === 101 || this.#interimAnswers > MAX_INTERIM_ANSWERS)
-      return this.#fault('INVALID_STATUS');
+    if (isWrong || this.#interimAnswers > MAX_INTERIM_ANSWERS) return this.#fault('INVALID_STATUS');
     return next;
   }
 

@@ -25,8 +25,10 @@ import type { Side, UpstreamTarget } from '#sidecar/upstream/upstream-types.ts';
 import { Semaphore } from './semaphore.ts';
 import { SessionSlot } from './session-slot.ts';
 
-/** Sockets beyond the permits: for negotiation, lists and sessions, so that they never wait for calls. */
-const EXTRA_CONNECTIONS = 4;
+/** Sockets beyond the permits, so that nothing else waits for calls: for negotiation, handshakes and lists, */
+const EXTRA_CONNECTIONS = 2;
+/** and for messages whose answer is a bare status. */
+const CONTROL_CONNECTIONS = 2;
 const KEEP_ALIVE_MS = 30_000;
 
 export interface PartitionDeps {
@@ -180,6 +182,7 @@ function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): Upstre
     origin: url.origin,
     policy: { ...server.egress, development: deps.isDevelopment },
     connections: server.limits.maxConcurrency + EXTRA_CONNECTIONS,
+    controlConnections: CONTROL_CONNECTIONS,
     keepAliveMs: KEEP_ALIVE_MS,
     connectTimeoutMs: server.limits.connectTimeoutMs,
     ...(server.egress.caBundle === undefined ? {} : { caBundle: server.egress.caBundle }),

@@ -1,4 +1,4 @@
-// Sends one JSON-RPC request to a server and reports what comes back, over undici's dispatch and
+// Sends one JSON-RPC request to a server and reports what comes back, over the pool's dispatch and
 // without promises: JSON in one piece, streams message by message, everything else as a failure
 // that says whether the server may have acted. A deadline guards each request. It never follows a
 // redirect, never retries, never sends an Origin, and never reads what a message means.
@@ -30,7 +30,7 @@ const MAX_ERROR_BODY_BYTES = 65_536;
 /** Time for the server to end a stream by itself after its response, so that the socket can be used again. */
 const STREAM_END_MS = 1_000;
 
-/** What undici gives to handlers; its other members are not used. */
+/** What the pool gives to handlers; its other members are not used. */
 interface Controller {
   abort(reason: Error): void;
   pause(): void;
@@ -163,7 +163,7 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#phase === 'done') {
       this.#hangUpTimer?.cancel();
-      // undici catches what a sink throws and reports it here; silence would hide a bug.
+      // The pool catches what a sink throws and reports it here; silence would hide a bug.
       if (error !== ABORTED)
         this.#target.log.error({ err: error }, 'an answer could not be handled');
       return;
@@ -294,5 +294,5 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   }
 }
 
-/** Why undici ends an exchange that this module has already ended. */
+/** Why the pool ends an exchange that this module has already ended. */
 const ABORTED = new Error('the exchange was ended');

@@ -257,6 +257,7 @@ suite('ResponseParser and bad answers', () => {
     ['a status below 100', 'HTTP/1.1 099 OK\r\n\r\n'],
     ['two blanks before the status', 'HTTP/1.1  200 OK\r\n\r\n'],
     ['101', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'],
+    ['an interim answer of HTTP/1.0', `HTTP/1.0 103 Hints\r\n\r\n${OK}\r\n`],
     ['interim answers without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(9)],
     ['a bad header in an interim answer', `HTTP/1.1 103 Hints\r\na b: c\r\n\r\n${OK}\r\n`],
     ['a line without a colon', `${OK}abc\r\n\r\n`],

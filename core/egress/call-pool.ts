@@ -1,0 +1,217 @@
+// The sockets of the call path: a bounded number of keep-alive connections to one origin, opened by
+// a guarded connector only, and a queue in order of arrival. The socket that was used last is used
+// first, so that those beyond the need grow old. It never retries a request that was started, never
+// follows a redirect, never pipelines, and tells no handler of an error within its dispatch.
+
+import type { Socket } from 'node:net';
+
+import type { buildConnector, Dispatcher } from 'undici';
+import { errors } from 'undici';
+
+import type { Clock } from '#core/clock.ts';
+import { LiveSet } from '#core/live-set.ts';
+import type { LiveItem } from '#core/live-set.ts';
+import { CallExchange } from './call-exchange.ts';
+import type { ExchangeContent } from './call-exchange.ts';
+import { HttpConnection } from './http-connection.ts';
+import type { ConnectionOwner } from './http-connection.ts';
+import { renderRequestHead } from './request-head.ts';
+
+/** After more idle time than this the server may well have closed, and the news be on its way. */
+const TRUSTED_IDLE_MS = 50;
+
+export interface CallPoolOptions {
+  readonly url: URL;
+  readonly connect: buildConnector.connector;
+  readonly connections: number;
+  readonly keepAliveMs: number;
+  /** 0: none, for requests that do not say. */
+  readonly headersTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
+  readonly clock: Clock;
+}
+
+export interface CallPoolStats {
+  readonly connected: number;
+  readonly free: number;
+  readonly pending: number;
+  readonly running: number;
+}
+
+/** A socket on the way. */
+class Attempt implements LiveItem {
+  slot = -1;
+  socket: Socket | undefined;
+}
+
+export class CallPool implements ConnectionOwner {
+  readonly #options: CallPoolOptions;
+  readonly #target: buildConnector.Options;
+  /** What all heads have in common. */
+  readonly #hostLine: string;
+  readonly #attempts = new LiveSet<Attempt>();
+  /** Until the last of a socket is gone: so many are open at most. */
+  readonly #open = new LiveSet<HttpConnection>();
+  readonly #idle: HttpConnection[] = [];
+  readonly #queue: CallExchange[] = [];
+  /** Why there are no new requests. */
+  #refusal: 'closed' | 'destroyed' | undefined;
+  readonly #emptied = Promise.withResolvers<void>();
+
+  constructor(options: CallPoolOptions) {
+    const { host, hostname, protocol, port } = options.url;
+    this.#options = options;
+    // The socket's address is bare; in a URL an IPv6 literal has brackets.
+    this.#target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
+    this.#hostLine = `host: ${host}\r\nconnection: keep-alive\r\n`;
+  }
+
+  /** False when requests wait. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const content = this.#contentOf(options);
+    if (content instanceof Error) new CallExchange(handler).failLater(content);
+    else this.#admit(new CallExchange(handler, content));
+    return this.#queue.length === 0;
+  }
+
+  stats(): CallPoolStats {
+    const connected = this.#open.size;
+    const free = this.#idle.length;
+    return { connected, free, pending: this.#queue.length, running: connected - free };
+  }
+
+  /** Requests that are here already are served. */
+  close(): Promise<void> {
+    this.#refusal ??= 'closed';
+    for (const connection of this.#idle) connection.close();
+    this.#endWhenEmpty();
+    return this.#emptied.promise;
+  }
+
+  destroy(error: Error): Promise<void> {
+    this.#refusal = 'destroyed';
+    for (const exchange of this.#queue.splice(0)) exchange.fail(error);
+    for (const connection of this.#open.values()) connection.destroy(error);
+    this.#endWhenEmpty();
+    return this.#emptied.promise;
+  }
+
+  onFree(connection: HttpConnection): void {
+    while (connection.isUsable) {
+      const exchange = this.#queue.shift();
+      if (exchange === undefined) {
+        this.#putAside(connection);
+        return;
+      }
+      if (connection.start(exchange)) return;
+    }
+  }
+
+  onClosed(connection: HttpConnection, unsent: CallExchange | undefined): void {
+    this.#open.delete(connection);
+    const place = this.#idle.indexOf(connection);
+    if (place !== -1) this.#idle.splice(place, 1);
+    if (unsent !== undefined) {
+      if (this.#refusal === 'destroyed') unsent.fail(new errors.ClientDestroyedError());
+      else if (!this.#startIdle(unsent)) this.#queue.unshift(unsent);
+    }
+    this.#connectMore();
+    this.#endWhenEmpty();
+  }
+
+  #contentOf(options: Dispatcher.DispatchOptions): ExchangeContent | Error {
+    if (this.#refusal === 'destroyed') return new errors.ClientDestroyedError();
+    if (this.#refusal === 'closed') return new errors.ClientClosedError();
+    try {
+      return this.#prepare(options);
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  #prepare(options: Dispatcher.DispatchOptions): ExchangeContent {
+    const { body = null, headersTimeout, bodyTimeout } = options;
+    if (body !== null && typeof body !== 'string' && !(body instanceof Uint8Array))
+      throw new errors.InvalidArgumentError('the body is neither text nor bytes');
+    const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
+    return {
+      head: renderRequestHead(options, this.#hostLine, bodyBytes),
+      body,
+      bodyBytes,
+      isHeadRequest: options.method === 'HEAD',
+      headersTimeoutMs: headersTimeout ?? this.#options.headersTimeoutMs,
+      bodyTimeoutMs: bodyTimeout ?? this.#options.bodyTimeoutMs,
+    };
+  }
+
+  #admit(exchange: CallExchange): void {
+    if (this.#startIdle(exchange)) return;
+    this.#queue.push(exchange);
+    this.#connectMore();
+  }
+
+  /** False when there is no idle connection that can be used. */
+  #startIdle(exchange: CallExchange): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (let found = this.#idle.pop(); found !== undefined; found = this.#idle.pop()) {
+      if (!found.isUsable) continue;
+      if (found.isExpired(nowMs)) {
+        found.close();
+        continue;
+      }
+      if (found.idleForMs(nowMs) > TRUSTED_IDLE_MS) found.startSoon(exchange);
+      else if (!found.start(exchange)) this.onFree(found);
+      return true;
+    }
+    return false;
+  }
+
+  #putAside(connection: HttpConnection): void {
+    if (this.#refusal !== undefined) {
+      connection.close();
+      return;
+    }
+    connection.rest(this.#options.clock.monotonicMs());
+    this.#idle.push(connection);
+  }
+
+  #connectMore(): void {
+    while (
+      this.#attempts.size < this.#queue.length &&
+      this.#attempts.size + this.#open.size < this.#options.connections
+    )
+      this.#connect();
+  }
+
+  #connect(): void {
+    const attempt = new Attempt();
+    this.#attempts.add(attempt);
+    const socket: unknown = this.#options.connect(this.#target, (...[error, opened]) => {
+      this.#attempts.delete(attempt);
+      if (error === null) this.#onOpened(opened);
+      else this.#onRefused(error);
+      this.#endWhenEmpty();
+    });
+    attempt.socket = socket as Socket | undefined;
+  }
+
+  #onOpened(socket: Socket): void {
+    const { clock, keepAliveMs } = this.#options;
+    const connection = new HttpConnection(socket, { owner: this, clock, keepAliveMs });
+    this.#open.add(connection);
+    this.onFree(connection);
+  }
+
+  /** Costs the one request that waits for this very socket; the others have attempts of their own. */
+  #onRefused(error: Error): void {
+    if (this.#queue.length > this.#attempts.size) this.#queue.shift()?.fail(error);
+    this.#connectMore();
+  }
+
+  #endWhenEmpty(): void {
+    if (this.#refusal === undefined || this.#queue.length > 0) return;
+    for (const { socket } of this.#attempts.values())
+      socket?.destroy(new errors.InformationalError('no request waits for this connection'));
+    if (this.#open.size === 0 && this.#attempts.size === 0) this.#emptied.resolve();
+  }
+}
