@@ -53,6 +53,11 @@ export class CallPool implements ConnectionOwner {
   /** Until the last of a socket is gone: so many are open at most. */
   readonly #open = new LiveSet<HttpConnection>();
   readonly #idle: HttpConnection[] = [];
+  /** Answered in this turn of the event loop. */
+  #answered: HttpConnection[] = [];
+  /** Answered in the turn before: nothing has been read from them since. */
+  #settling: HttpConnection[] = [];
+  #isTurnWatched = false;
   readonly #queue: CallExchange[] = [];
   /** Why there are no new requests. */
   #refusal: 'closed' | 'destroyed' | undefined;
@@ -76,7 +81,7 @@ export class CallPool implements ConnectionOwner {
 
   stats(): CallPoolStats {
     const connected = this.#open.size;
-    const free = this.#idle.length;
+    const free = this.#idle.length + this.#soonFree();
     return { connected, free, pending: this.#queue.length, running: connected - free };
   }
 
@@ -96,6 +101,25 @@ export class CallPool implements ConnectionOwner {
     return this.#emptied.promise;
   }
 
+  /**
+   * Not used before the event loop has polled once more: a server that closes without having said so
+   * does it right behind an answer, and what is written into that may or may not have been acted on.
+   */
+  onAnswered(connection: HttpConnection): void {
+    this.#answered.push(connection);
+    if (!this.#isTurnWatched) setImmediate(endTurn, this);
+    this.#isTurnWatched = true;
+  }
+
+  endTurn(): void {
+    const settled = this.#settling;
+    this.#settling = this.#answered;
+    this.#answered = [];
+    this.#isTurnWatched = this.#settling.length > 0;
+    if (this.#isTurnWatched) setImmediate(endTurn, this);
+    for (const connection of settled) this.onFree(connection);
+  }
+
   onFree(connection: HttpConnection): void {
     while (connection.isUsable) {
       const exchange = this.#queue.shift();
@@ -109,8 +133,9 @@ export class CallPool implements ConnectionOwner {
 
   onClosed(connection: HttpConnection, unsent: CallExchange | undefined): void {
     this.#open.delete(connection);
-    const place = this.#idle.indexOf(connection);
-    if (place !== -1) this.#idle.splice(place, 1);
+    remove(this.#idle, connection);
+    remove(this.#answered, connection);
+    remove(this.#settling, connection);
     if (unsent !== undefined) {
       if (this.#refusal === 'destroyed') unsent.fail(new errors.ClientDestroyedError());
       else if (!this.#startIdle(unsent)) this.#queue.unshift(unsent);
@@ -177,10 +202,14 @@ export class CallPool implements ConnectionOwner {
 
   #connectMore(): void {
     while (
-      this.#attempts.size < this.#queue.length &&
+      this.#attempts.size + this.#soonFree() < this.#queue.length &&
       this.#attempts.size + this.#open.size < this.#options.connections
     )
       this.#connect();
+  }
+
+  #soonFree(): number {
+    return this.#answered.length + this.#settling.length;
   }
 
   #connect(): void {
@@ -214,4 +243,13 @@ export class CallPool implements ConnectionOwner {
       socket?.destroy(new errors.InformationalError('no request waits for this connection'));
     if (this.#open.size === 0 && this.#attempts.size === 0) this.#emptied.resolve();
   }
+}
+
+function endTurn(pool: CallPool): void {
+  pool.endTurn();
+}
+
+function remove(connections: HttpConnection[], connection: HttpConnection): void {
+  const place = connections.indexOf(connection);
+  if (place !== -1) connections.splice(place, 1);
 }

@@ -20,7 +20,9 @@ const MAX_JOINED_BODY_BYTES = 65_536;
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 export interface ConnectionOwner {
-  /** The connection can carry another request. */
+  /** Its request has its answer; it can carry another one. */
+  onAnswered(connection: HttpConnection): void;
+  /** The request that it was to carry is none any more. */
   onFree(connection: HttpConnection): void;
   /** Nothing of it is left; `unsent` waited for it and was never started. */
   onClosed(connection: HttpConnection, unsent: CallExchange | undefined): void;
@@ -171,7 +173,7 @@ export class HttpConnection implements ExchangeCarrier, ResponseListener, LiveIt
     const mayStay = isWritten && !hasSurplus && this.#heedKeepAlive();
     // A socket that stays paused would hang its next request.
     if (exchange.paused) this.#socket.resume();
-    if (exchange.end() && mayStay && this.isUsable) this.#owner.onFree(this);
+    if (exchange.end() && mayStay && this.isUsable) this.#owner.onAnswered(this);
     else this.close();
   }
 

@@ -18,7 +18,7 @@ import {
   verdictOf,
 } from '#test/support/recorded-call.ts';
 
-import { answerOk, nextTurn, poolOf, until } from './raw-scene.ts';
+import { answerOk, nextTurn, poolOf, until, untilRested } from './raw-scene.ts';
 
 const GIVEN_UP = new Error('given up');
 const NOTHING = { connected: 0, free: 0, pending: 0, running: 0, queued: 0 };
@@ -29,6 +29,7 @@ suite('the call pool and requests that are given up', () => {
     await using server = await openRawServer(answerOk);
     await using pool = poolOf(server.port, { connections: 1 });
     await bodyOf(dispatchTo(pool));
+    await untilRested();
     const call = new RecordedCall((told, { controller }) => {
       if (told === 'start') controller?.abort(GIVEN_UP);
     });

@@ -13,7 +13,7 @@ import {
   verdictOf,
 } from '#test/support/recorded-call.ts';
 
-import { answerOk, nextTurn, poolOf, until } from './raw-scene.ts';
+import { answerOk, poolOf, until, untilRested } from './raw-scene.ts';
 
 suite('the call pool and what it writes', () => {
   test('a request is one HTTP/1.1 message with our Host and length, in one piece', async () => {
@@ -94,17 +94,18 @@ suite('the call pool and its sockets', () => {
     await using pool = poolOf(server.port);
     const both = [dispatchTo(pool), dispatchTo(pool)];
     await until(() => held.length === 2);
-    for (const request of held) {
-      request.socket.write(okWith('x'));
-      await nextTurn();
+    for (const [index, call] of both.entries()) {
+      held[index]?.socket.write(okWith('x'));
+      await bodyOf(call);
+      await untilRested();
     }
-    for (const call of both) await bodyOf(call);
     const last = server.requests[1]?.connection;
     for (let round = 0; round < 3; round++) {
       const call = dispatchTo(pool);
       await until(() => held.length === 3 + round);
       held.at(-1)?.socket.write(okWith('x'));
       await bodyOf(call);
+      await untilRested();
       assert.equal(held.at(-1)?.connection, last);
     }
   });
@@ -155,6 +156,7 @@ suite('the call pool and its sockets', () => {
     await using server = await openRawServer(answerOk);
     await using pool = poolOf(server.port, { clock });
     await bodyOf(dispatchTo(pool));
+    await untilRested();
     clock.skip(30_000);
     await bodyOf(dispatchTo(pool));
     assert.equal(server.connections, 2);
@@ -204,12 +206,22 @@ suite('the call pool and its sockets', () => {
     });
   }
 
+  test('a server that closes right behind its answers, without having said so, costs no request', async () => {
+    await using server = await openRawServer(({ socket }) => socket.end(okWith('x')));
+    await using pool = poolOf(server.port, { connections: 1 });
+    const waiting = Array.from({ length: 50 }, () => dispatchTo(pool));
+    for (const call of waiting) assert.equal(await bodyOf(call), 'x');
+    for (let round = 0; round < 50; round++) assert.equal(await bodyOf(dispatchTo(pool)), 'x');
+    assert.deepEqual([server.requests.length, server.connections], [100, 100]);
+  });
+
   test('an end that arrived unseen on a socket that idled is seen before anything is written', async () => {
     const clock = new FakeClock();
     await using server = await openRawServer(answerOk);
     await using pool = poolOf(server.port, { clock });
     for (let round = 1; round <= 5; round++) {
       assert.equal(await bodyOf(dispatchTo(pool)), `${round}`);
+      await untilRested();
       const closed = Promise.withResolvers<void>();
       server.requests.at(-1)?.socket.destroy().once('close', closed.resolve);
       // The FIN is on its way to this process, which has not looked since.
@@ -224,6 +236,7 @@ suite('the call pool and its sockets', () => {
     await using server = await openRawServer(answerOk);
     await using pool = poolOf(server.port, { clock });
     await bodyOf(dispatchTo(pool));
+    await untilRested();
     clock.skip(1_000);
     const call = dispatchTo(pool);
     assert.deepEqual([call.told, pool.stats().running], [[], 1]);

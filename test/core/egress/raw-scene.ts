@@ -34,6 +34,11 @@ export async function until(condition: () => boolean): Promise<void> {
   assert.ok(condition());
 }
 
+/** Until a socket that has just carried an answer can be used again. */
+export async function untilRested(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await nextTurn();
+}
+
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
