@@ -202,10 +202,14 @@ export class CallPool implements ConnectionOwner {
 
   #connectMore(): void {
     while (
-      this.#attempts.size + this.#soonFree() < this.#queue.length &&
+      this.#socketsInSight() < this.#queue.length &&
       this.#attempts.size + this.#open.size < this.#options.connections
     )
       this.#connect();
+  }
+
+  #socketsInSight(): number {
+    return this.#attempts.size + this.#soonFree();
   }
 
   #soonFree(): number {
@@ -231,9 +235,9 @@ export class CallPool implements ConnectionOwner {
     this.onFree(connection);
   }
 
-  /** Costs the one request that waits for this very socket; the others have attempts of their own. */
+  /** Costs the one request that has no other socket in sight. */
   #onRefused(error: Error): void {
-    if (this.#queue.length > this.#attempts.size) this.#queue.shift()?.fail(error);
+    if (this.#queue.length > this.#socketsInSight()) this.#queue.shift()?.fail(error);
     this.#connectMore();
   }
 

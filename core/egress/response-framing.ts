@@ -36,8 +36,8 @@ export function frameResponse(head: ResponseHead): Framing | FramingFault {
   const keepAliveMs = keepAliveTime(headers['keep-alive']);
   const isKeptAlive = !isOld && !saysClose(headers.connection);
   if (isBodiless(head)) {
-    // A server that announces a body where none may be could send it, too.
-    const isCredible = head.isAnswerToHead || !announcesBody(headers);
+    // A server that announces a body where none may be could send it, too; to HEAD it always does.
+    const isCredible = !head.isAnswerToHead && !announcesBody(headers);
     return { body: 'length', bytes: 0, isKeptAlive: isKeptAlive && isCredible, keepAliveMs };
   }
   if (isChunked) return { body: 'chunks', bytes: 0, isKeptAlive, keepAliveMs };

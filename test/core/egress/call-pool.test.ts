@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 
-import { closedPort, openPool } from '#test/support/egress-pool.ts';
+import type { ResolveHost } from '#core/egress/pinned-lookup.ts';
+import { closedPort, goodCertificate, openPool, resolvesTo } from '#test/support/egress-pool.ts';
+import { openFakeRemote } from '#test/support/fake-remote.ts';
 import { FakeClock } from '#test/support/fake-clock.ts';
 import { okWith, openRawServer } from '#test/support/raw-server.ts';
 import type { RawRequest } from '#test/support/raw-server.ts';
@@ -242,6 +244,24 @@ suite('the call pool and its sockets', () => {
     assert.deepEqual([call.told, pool.stats().running], [[], 1]);
     await bodyOf(call);
     assert.equal(server.connections, 1);
+  });
+
+  test('a connection that fails costs nothing while another socket is about to be free', async () => {
+    await using remote = await openFakeRemote({ certificate: goodCertificate });
+    const held: ((error: Error, addresses: []) => void)[] = [];
+    const resolve: ResolveHost = (host, options, callback) => {
+      if (held.push(callback) === 1) resolvesTo('127.0.0.1')(host, options, callback);
+    };
+    const { pool } = openPool(remote.port, { resolve });
+    await using _ = pool;
+    const first = new RecordedCall((told) => {
+      if (told === 'end') held[1]?.(Object.assign(new Error('gone'), { code: 'ENOTFOUND' }), []);
+    });
+    dispatchTo(pool, {}, first);
+    const second = dispatchTo(pool);
+    await bodyOf(first);
+    assert.equal(await bodyOf(second), 'ok');
+    assert.deepEqual([held.length, remote.connections], [2, 1]);
   });
 
   test('a connection that fails costs one waiting request each, and none hangs', async () => {

@@ -132,7 +132,7 @@ suite('ResponseParser and good answers', () => {
     [
       'an answer to HEAD',
       `${OK}content-length: 5\r\n\r\n`,
-      { headers: { 'content-length': '5' } },
+      { headers: { 'content-length': '5' }, isKeptAlive: false },
       { isHeadRequest: true },
     ],
     [
