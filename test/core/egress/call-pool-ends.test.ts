@@ -190,7 +190,7 @@ suite('the call pool and answers that are odd', () => {
   ];
   for (const [title, text] of cuts) {
     for (const way of ['end', 'resetAndDestroy'] as const) {
-      test(`a connection that the server ends ${title} (${way}) leaves the outcome unknown (R40)`, async () => {
+      test(`a connection that the server ends ${title} (${way}) leaves the outcome unknown`, async () => {
         await using server = await openRawServer((request) => {
           if (request.index > 1) answerOk(request);
           else request.socket.write(text, () => setTimeout(() => request.socket[way](), 5));
