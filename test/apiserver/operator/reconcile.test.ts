@@ -349,9 +349,16 @@ test('A suspended server leaves the config without a fault, and comes back', asy
   await scene.untilConfig(at, (text) => parse(text).servers.length === 1);
   await scene.put(serverObject('tools', 'pause', { suspend: true }));
   await scene.untilConfig(at, (text) => parse(text).servers.length === 0);
-  const binding = await scene.untilCondition(bindingIn('pause'), 'Ready', 'True');
-  const { servers } = binding['status'] as { servers: { state: string; reason: string }[] };
-  assert.deepEqual([servers[0]?.state, servers[0]?.reason], ['Excluded', 'Suspended']);
+  // The status comes behind the config.
+  await eventually('the binding tells why', async () => {
+    const binding = await scene.find('McpBinding', 'pause', 'agent');
+    const status = binding?.['status'] as
+      | { servers?: { state: string; reason: string }[] }
+      | undefined;
+    const servers = status?.servers ?? [];
+    return (servers[0]?.state === 'Excluded' && servers[0].reason === 'Suspended') || undefined;
+  });
+  await scene.untilCondition(bindingIn('pause'), 'Ready', 'True');
   await scene.put(serverObject('tools', 'pause', { suspend: false }));
   await scene.untilConfig(at, (text) => parse(text).servers.length === 1);
 });
