@@ -12,7 +12,7 @@ import type {
   EgressStage,
   InClusterException,
 } from './egress-policy.ts';
-import { hostRuleMatches, isHostListed, isPortListed } from './host-rule.ts';
+import { exceptionsOf, isHostListed, isPortListed } from './host-rule.ts';
 import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
 import type { Nat64Address } from './ipv6-groups.ts';
 
@@ -30,41 +30,123 @@ export interface AddressQuestion {
   readonly stage: EgressStage;
 }
 
-/** Judges a parsed URL: scheme, user information, host, port; and the address when it is a literal. */
+/** A parsed URL under one policy, with what the steps ask for. */
+interface UrlQuestion {
+  readonly policy: EgressPolicy;
+  readonly url: URL;
+  readonly host: string;
+  readonly port: number;
+  /** A loopback host in development, where other rules hold. */
+  readonly isLoopback: boolean;
+  readonly isLiteral: boolean;
+}
+
+interface NamedUrlStep {
+  readonly name: string;
+  /** What speaks against the URL; undefined when nothing does. */
+  readonly fault: (question: UrlQuestion) => DenyReason | undefined;
+}
+
+/** In the order in which they are asked; the first fault is the verdict. */
+const URL_STEPS = [
+  // The only protocols that the connector can speak.
+  {
+    name: 'scheme',
+    fault: ({ url }) =>
+      url.protocol === 'https:' || url.protocol === 'http:' ? undefined : 'scheme',
+  },
+  // A password in a URL ends in logs, and `https://good@evil/` reads like another host.
+  {
+    name: 'user-information',
+    fault: ({ url }) =>
+      url.username === '' && url.password === '' ? undefined : 'user-information',
+  },
+  // What is not encrypted can be read and changed on the way.
+  {
+    name: 'encryption',
+    fault: ({ url, isLoopback }) =>
+      url.protocol === 'http:' && !isLoopback ? 'plain-http' : undefined,
+  },
+  // `host.` is another spelling of `host`, and rules name one spelling.
+  {
+    name: 'trailing-dot',
+    fault: ({ url }) =>
+      url.hostname === '' || url.hostname.endsWith('.') ? 'trailing-dot' : undefined,
+  },
+  // An address is no name: it proves no certificate and passes by every rule about names.
+  {
+    name: 'ip-literal',
+    fault: ({ policy, isLiteral, isLoopback }) =>
+      isLiteral && !isLoopback && policy.allowIpLiterals !== true ? 'ip-literal' : undefined,
+  },
+  // The platform team lists hosts; nothing that a server says adds one.
+  {
+    name: 'host',
+    fault: ({ policy, url }) =>
+      policy.allowedHosts.includes('*') || isHostListed(policy.allowedHosts, url.hostname)
+        ? undefined
+        : 'host-not-listed',
+  },
+  // Where any host is listed, that means public names.
+  { name: 'public-name', fault: internalNameFault },
+  // Another port is another service.
+  {
+    name: 'port',
+    fault: ({ policy, host, port, isLoopback }) =>
+      isLoopback || isPortListed(policy, host, port) ? undefined : 'port-not-listed',
+  },
+] as const satisfies readonly NamedUrlStep[];
+
+export type UrlStepName = (typeof URL_STEPS)[number]['name'];
+
+export interface UrlStepVerdict {
+  readonly name: UrlStepName;
+  readonly fault: DenyReason | undefined;
+}
+
+/** Judges a parsed URL: each step of the policy, and the address when it is a literal. */
 export function decideUrl(policy: EgressPolicy, url: URL): EgressVerdict {
+  for (const { fault } of judgeUrlSteps(policy, url)) {
+    if (fault !== undefined) return deny('url-policy', fault);
+  }
+  return decideLiteral(policy, bareHost(url), portOf(url)) ?? ALLOW;
+}
+
+/** What each step says, also those after the first fault. */
+export function* judgeUrlSteps(policy: EgressPolicy, url: URL): Generator<UrlStepVerdict> {
   const host = bareHost(url);
-  const isLoopback = policy.development && isLoopbackHost(host);
-  const formFault = urlFormFault(url, isLoopback);
-  if (formFault !== undefined) return deny('url-policy', formFault);
-  const hostFault = hostFaultOf(policy, url.hostname, isLoopback);
-  if (hostFault !== undefined) return deny('url-policy', hostFault);
-  const port = portOf(url);
-  if (!isLoopback && !isPortListed(policy, host, port))
-    return deny('url-policy', 'port-not-listed');
-  if (isIP(host) === 0) return ALLOW;
-  return decideAddress(policy, { host, port, address: host, stage: 'ip-literal' });
+  const question: UrlQuestion = {
+    policy,
+    url,
+    host,
+    port: portOf(url),
+    isLoopback: policy.development && isLoopbackHost(host),
+    // Rules name a literal of IPv6 in brackets, as the URL does.
+    isLiteral: url.hostname.startsWith('[') || isIP(url.hostname) !== 0,
+  };
+  for (const { name, fault } of URL_STEPS) yield { name, fault: fault(question) };
 }
 
-function urlFormFault(url: URL, isLoopback: boolean): DenyReason | undefined {
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'scheme';
-  if (url.username !== '' || url.password !== '') return 'user-information';
-  if (url.protocol === 'http:' && !isLoopback) return 'plain-http';
-  if (url.hostname === '' || url.hostname.endsWith('.')) return 'trailing-dot';
-  return undefined;
+function internalNameFault({
+  policy,
+  url,
+  isLiteral,
+  isLoopback,
+}: UrlQuestion): DenyReason | undefined {
+  if (!policy.allowedHosts.includes('*') || isLoopback || isLiteral) return undefined;
+  return url.hostname.includes('.') && !INTERNAL_NAME.test(url.hostname)
+    ? undefined
+    : 'internal-name';
 }
 
-/** Rules name a literal of IPv6 in brackets, as the URL does. */
-function hostFaultOf(
+/** Judges a host that is an address, for which no lookup runs; undefined for a name. */
+export function decideLiteral(
   policy: EgressPolicy,
-  hostname: string,
-  isLoopback: boolean,
-): DenyReason | undefined {
-  const isLiteral = hostname.startsWith('[') || isIP(hostname) !== 0;
-  if (isLiteral && !isLoopback && policy.allowIpLiterals !== true) return 'ip-literal';
-  if (!policy.allowedHosts.includes('*'))
-    return isHostListed(policy.allowedHosts, hostname) ? undefined : 'host-not-listed';
-  if (isLoopback || isLiteral) return undefined;
-  return hostname.includes('.') && !INTERNAL_NAME.test(hostname) ? undefined : 'internal-name';
+  host: string,
+  port: number,
+): EgressVerdict | undefined {
+  if (isIP(host) === 0) return undefined;
+  return decideAddress(policy, { host, port, address: host, stage: 'ip-literal' });
 }
 
 /** Judges one address for one host. In doubt the answer is deny. */
@@ -75,9 +157,7 @@ export function decideAddress(policy: EgressPolicy, question: AddressQuestion): 
     const isLoopback = verdict.kind === 'special' && verdict.range === 'loopback';
     return isLoopback ? ALLOW : deny(stage, 'not-loopback');
   }
-  const exceptions = policy.inClusterExceptions.filter((exception) =>
-    hostRuleMatches(exception.host, host),
-  );
+  const exceptions = exceptionsOf(policy.inClusterExceptions, host);
   if (exceptions.length > 0) return decideExceptionAddress(exceptions, question);
   const embedded = embeddedIpv4(policy, address);
   if (embedded?.kind === 'malformed') return deny(stage, 'special-address', 'nat64-malformed');

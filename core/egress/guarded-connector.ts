@@ -11,17 +11,15 @@ import { buildConnector } from 'undici';
 import type { Clock } from '#core/clock.ts';
 import { ConnectAttempt } from './connect-attempt.ts';
 import { describeConnectError } from './connect-failure.ts';
-import { decideAddress } from './decide-egress.ts';
+import { decideAddress, decideLiteral } from './decide-egress.ts';
 import { EgressError } from './egress-error.ts';
 import type { EgressPolicy, OnEgressDecision } from './egress-policy.ts';
-import { createPinnedLookup } from './pinned-lookup.ts';
+import { createPinnedLookup, lookupTimeoutMs } from './pinned-lookup.ts';
 import type { ResolveHost } from './pinned-lookup.ts';
 import { trustOf } from './trust-roots.ts';
 
 /** Long enough for a far server on a slow path; Node's 250 ms gives up on those. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
-/** DNS that takes longer leaves no time to connect, and gets its own word in the record. */
-const DNS_SHARE = 0.8;
 
 export interface ConnectorOptions {
   readonly policy: EgressPolicy;
@@ -70,7 +68,7 @@ function createBaseConnector(options: ConnectorOptions): buildConnector.connecto
     timeout: 0,
     lookup: createPinnedLookup({
       ...options,
-      timeoutMs: Math.ceil(options.connectTimeoutMs * DNS_SHARE),
+      timeoutMs: lookupTimeoutMs(options.connectTimeoutMs),
     }),
     allowH2: false,
     autoSelectFamily: true,
@@ -85,9 +83,8 @@ function refuseLiteral({
   port,
   onDecision,
 }: ConnectorOptions): EgressError | undefined {
-  if (isIP(host) === 0) return undefined;
-  const decision = decideAddress(policy, { host, port, address: host, stage: 'ip-literal' });
-  if (decision.kind === 'allow') return undefined;
+  const decision = decideLiteral(policy, host, port);
+  if (decision === undefined || decision.kind === 'allow') return undefined;
   onDecision({ verdict: 'deny', ...decision, host, port, address: host });
   return new EgressError('EGRESS_DENIED', decision);
 }

@@ -39,7 +39,20 @@ export function hostRuleMatches(rule: string, host: string): boolean {
 }
 
 export function isHostListed(rules: readonly string[], host: string): boolean {
-  return rules.some((rule) => hostRuleMatches(rule, host));
+  return listingRule(rules, host) !== undefined;
+}
+
+/** The first rule that names the host. */
+export function listingRule(rules: readonly string[], host: string): string | undefined {
+  return rules.find((rule) => hostRuleMatches(rule, host));
+}
+
+/** The in-cluster exceptions that name the host. */
+export function exceptionsOf<Exception extends { readonly host: string }>(
+  exceptions: readonly Exception[],
+  host: string,
+): Exception[] {
+  return exceptions.filter((exception) => hostRuleMatches(exception.host, host));
 }
 
 export interface PortRules {
@@ -52,9 +65,7 @@ export interface PortRules {
 
 /** A host with an in-cluster exception is reached on the exception's ports and on no others. */
 export function isPortListed(rules: PortRules, host: string, port: number): boolean {
-  const exceptions = rules.inClusterExceptions.filter((exception) =>
-    hostRuleMatches(exception.host, host),
-  );
+  const exceptions = exceptionsOf(rules.inClusterExceptions, host);
   if (exceptions.length === 0) return rules.allowedPorts.includes(port);
   return exceptions.some((exception) => exception.ports.includes(port));
 }
