@@ -7,6 +7,7 @@ import type { DevReport, ServerView } from './dev-report.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { LocalProcesses, readProcesses } from './local-processes.ts';
 import { MountedDirectory } from './mounted-directory.ts';
+import { pickBinding } from './pick-binding.ts';
 import { type PlannedBinding, planDirectory } from './plan-directory.ts';
 import { isPortFree } from './port-check.ts';
 import { SidecarChild } from './sidecar-child.ts';
@@ -71,35 +72,31 @@ async function chooseBinding({
       report.invalid(plan.issues, { isServing: false });
       return EXIT.failure;
     case 'ok':
-      return pickBinding(plan.bindings, { directory, binding, report });
+      return chooseOf(plan.bindings, { directory, binding, report });
     default:
       return plan satisfies never;
   }
 }
 
-function pickBinding(
+function chooseOf(
   bindings: readonly PlannedBinding[],
   { directory, binding, report }: Pick<DevOptions, 'directory' | 'binding' | 'report'>,
 ): PlannedBinding | number {
-  const names = bindings.map(({ id }) => id);
-  const chosen =
-    binding === undefined && bindings.length === 1
-      ? bindings[0]
-      : bindings.find(({ id }) => id === binding);
-  if (chosen !== undefined) return chosen;
-  if (bindings.length === 0)
-    report.problem(
-      `${directory} has no McpBinding. Add one that names the servers to serve; see "fairlead dev --help".`,
-    );
-  else if (binding === undefined)
-    report.problem(
-      `${directory} has ${String(bindings.length)} McpBindings. Choose one: --binding ${names.join(' | ')}`,
-    );
-  else
-    report.problem(
-      `${directory} has no McpBinding ${JSON.stringify(binding)}. It has: ${names.join(', ')}`,
-    );
-  return bindings.length === 0 ? EXIT.noInput : EXIT.usage;
+  const choice = pickBinding(bindings, { wanted: binding, source: directory });
+  switch (choice.kind) {
+    case 'ok':
+      return choice.binding;
+    case 'none':
+      report.problem(
+        `${directory} has no McpBinding. Add one that names the servers to serve; see "fairlead dev --help".`,
+      );
+      return EXIT.noInput;
+    case 'unclear':
+      report.problem(choice.message);
+      return EXIT.usage;
+    default:
+      return choice satisfies never;
+  }
 }
 
 class DevSession {
