@@ -26,6 +26,15 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'write the sidecar configurations that the operator would write',
     load: async () => (await import('#operator/dev/render-command.ts')).renderCommand,
   },
+  explain: {
+    summary: 'say whether a URL may be reached, and which step of the guard decides',
+    load: async () => (await import('#operator/dev/explain-command.ts')).explainCommand,
+  },
+  'resolve-host': {
+    summary: 'ask the system for the addresses of one name, for explain',
+    isInternal: true,
+    load: async () => (await import('#operator/dev/resolve-host.ts')).resolveHostCommand,
+  },
   operator: {
     summary: 'reconcile McpServers and McpBindings in a cluster',
     load: async () => (await import('#operator/main.ts')).main,

@@ -19,5 +19,6 @@ Examples:
   fairlead dev ./mcp                    serve ./mcp/*.yaml on http://127.0.0.1:7317/mcp
   fairlead validate ./mcp               check it before it is committed
   fairlead render ./mcp --out ./out     see what the sidecars will read
+  fairlead explain egress URL -f ./mcp  say whether URL may be reached, and why
 `;
 }
