@@ -8,6 +8,9 @@ import { COMMANDS, COMMAND_NAMES } from './commands.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
+/** Of the commands whose next word is one of a few. */
+const NEXT_WORDS = { completion: SHELLS, explain: ['egress'] } as const;
+
 const HELP = `fairlead completion: print a completion script
 
 Usage: fairlead completion bash|zsh|fish
@@ -78,11 +81,20 @@ function bash(names: readonly string[], options: Options): string {
 ${cases.join('\n')}
     help) words="${names.join(' ')}" ;;
   esac
-  if [ "\${COMP_WORDS[1]}" = completion ]; then words="bash zsh fish"; fi
+${bashNextWords()}
   COMPREPLY=($(compgen -W "$words" -- "$current") $(compgen -f -- "$current"))
 }
 complete -o filenames -F _fairlead fairlead
 `;
+}
+
+function bashNextWords(): string {
+  return Object.entries(NEXT_WORDS)
+    .map(
+      ([name, words]) =>
+        `  if [ "$COMP_CWORD" -eq 2 ] && [ "\${COMP_WORDS[1]}" = ${name} ]; then words="${words.join(' ')}"; fi`,
+    )
+    .join('\n');
 }
 
 function fish(options: Options): string {
@@ -96,8 +108,9 @@ function fish(options: Options): string {
         `complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`,
       );
   }
-  lines.push(
-    'complete -c fairlead -n "__fish_seen_subcommand_from completion" -f -a "bash zsh fish"',
-  );
+  for (const [name, words] of Object.entries(NEXT_WORDS))
+    lines.push(
+      `complete -c fairlead -n "__fish_seen_subcommand_from ${name}" -f -a "${words.join(' ')}"`,
+    );
   return `${lines.join('\n')}\n`;
 }
