@@ -130,6 +130,8 @@ export function judgeContent(headers: IncomingHttpHeaders): ContentVerdict {
   return { kind: 'fault', detail };
 }
 
-function quoted(value: string): string {
-  return JSON.stringify(value.slice(0, MAX_QUOTED_CHARACTERS));
+/** A header that a server repeats is a list, whatever Node's types say. */
+function quoted(value: string | readonly string[]): string {
+  const text = typeof value === 'string' ? value : value.join(', ');
+  return JSON.stringify(text.slice(0, MAX_QUOTED_CHARACTERS));
 }

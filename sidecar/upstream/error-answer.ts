@@ -83,10 +83,10 @@ export function describeFailure({
 }: FailureFacts): UpstreamFailure {
   if (answer === undefined) return { code, sent, detail };
   const { status, headers } = answer;
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], nowMs);
+  const retryAfterMs = parseRetryAfter(onlyValue(headers['retry-after']), nowMs);
   const location =
     code === 'UPSTREAM_REDIRECTED'
-      ? withoutQuery(headers.location)?.slice(0, MAX_LOCATION_CHARACTERS)
+      ? withoutQuery(onlyValue(headers.location))?.slice(0, MAX_LOCATION_CHARACTERS)
       : undefined;
   return {
     code,
@@ -96,6 +96,11 @@ export function describeFailure({
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(location === undefined ? {} : { location }),
   };
+}
+
+/** A header that a server repeats is a list, whatever Node's types say; one that contradicts itself says nothing. */
+function onlyValue(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Queries hold tokens and arguments; where the redirect leads is seen without them (R104). */

@@ -28,7 +28,8 @@ export type FakeReply =
   | {
       readonly kind: 'reply';
       readonly status?: number;
-      readonly headers?: Readonly<Record<string, string>>;
+      /** A list is sent as repeated lines. */
+      readonly headers?: Readonly<Record<string, string | string[]>>;
       readonly body?: unknown;
     }
   /** Chunks are written one by one; `hold` leaves the response open, `reset` kills the socket. */

@@ -78,6 +78,21 @@ const failures: readonly (readonly [
     { code: 'UPSTREAM_REDIRECTED', sent: 'no', status: 302, location: 'http://169.254.169.254/' },
   ],
   [
+    '429 that says twice when to come back',
+    { kind: 'reply', status: 429, headers: { 'retry-after': ['3', '4'] } },
+    { code: 'SERVER_BUSY', sent: 'no', status: 429 },
+  ],
+  [
+    '302 to two places',
+    { kind: 'reply', status: 302, headers: { location: ['/a', '/b'] } },
+    { code: 'UPSTREAM_REDIRECTED', sent: 'no', status: 302 },
+  ],
+  [
+    'a body of two types',
+    { kind: 'reply', headers: { 'content-type': ['application/json', 'text/html'] }, body: '{}' },
+    { code: 'UPSTREAM_PROTOCOL_ERROR', sent: 'unknown', status: 200 },
+  ],
+  [
     'a JSON body over the cap',
     { kind: 'reply', body: { a: 'x'.repeat(10_001) } },
     { code: 'RESPONSE_TOO_LARGE', sent: 'unknown', status: 200 },
@@ -209,4 +224,14 @@ test('a status counts also when its body breaks off', async () => {
     end: 'reset',
   });
   assert.equal((await answerOf(both.target)).failure.code, 'SERVER_BUSY');
+});
+
+test('what a server says of its body is quoted in a length that no log line notices', async () => {
+  for (const header of ['content-type', 'content-encoding']) {
+    const value = ['x'.repeat(2_000), 'y'.repeat(2_000)];
+    await using both = await pair({ kind: 'reply', headers: { [header]: value }, body: '{}' });
+    const { detail } = (await answerOf(both.target)).failure;
+    assert.match(detail, /"x{64}"/);
+    assert.ok(detail.length < 200, detail);
+  }
 });
