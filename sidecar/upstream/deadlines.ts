@@ -58,23 +58,27 @@ export class Deadlines {
     const due: Timed[] = [];
     let nextMs = Infinity;
     for (const item of this.#items.values()) {
-      if (item.deadlineMs <= nowMs) {
-        this.#items.delete(item);
-        due.push(item);
-      } else if (item.deadlineMs < nextMs) nextMs = item.deadlineMs;
+      if (item.deadlineMs <= nowMs) due.push(item);
+      else if (item.deadlineMs < nextMs) nextMs = item.deadlineMs;
     }
     this.#armFor(nextMs);
-    endAll(due);
+    this.#endAll(due, nowMs);
   };
-}
 
-/** One that throws costs the others nothing. */
-function endAll(due: Timed[]): void {
-  const item = due.pop();
-  if (item === undefined) return;
-  try {
+  /** One that throws costs the others nothing; one that another has ended or put off is not due. */
+  #endAll(due: Timed[], nowMs: number): void {
+    const item = due.pop();
+    if (item === undefined) return;
+    try {
+      if (item.deadlineMs > nowMs) this.moved(item);
+      else if (item.slot !== -1) this.#end(item);
+    } finally {
+      this.#endAll(due, nowMs);
+    }
+  }
+
+  #end(item: Timed): void {
+    this.remove(item);
     item.onDeadline();
-  } finally {
-    endAll(due);
   }
 }

@@ -88,3 +88,23 @@ test('a deadline may add and remove others while it is met', () => {
   assert.deepEqual(fired, ['first', 'added']);
   assert.equal(clock.pendingTimers, 0);
 });
+
+test('one that another has ended or put off at the same moment is not met', () => {
+  const { clock, deadlines, fired, watch } = makeScene();
+  const others = [watch('a', 100), watch('b', 100), watch('c', 100)];
+  for (const item of others) {
+    item.onDeadline = () => {
+      fired.push('one');
+      const [ended, putOff] = others.filter((other) => other !== item);
+      assert.ok(ended !== undefined && putOff !== undefined);
+      deadlines.remove(ended);
+      putOff.deadlineMs += 50;
+      putOff.onDeadline = () => void fired.push('put off');
+    };
+  }
+  clock.advance(100);
+  assert.deepEqual(fired, ['one']);
+  clock.advance(50);
+  assert.deepEqual(fired, ['one', 'put off']);
+  assert.equal(clock.pendingTimers, 0);
+});
