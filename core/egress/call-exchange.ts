@@ -15,6 +15,12 @@ export interface ExchangeCarrier {
   resume(): void;
 }
 
+/** undici's handler; one that may give up before its request has begun says so. */
+export interface CallHandler extends Dispatcher.DispatchHandler {
+  /** Nothing is expected any more, and nothing is to be told. */
+  readonly isGone?: boolean;
+}
+
 export interface ExchangeContent {
   readonly head: string;
   readonly body: Uint8Array | string | null;
@@ -26,7 +32,7 @@ export interface ExchangeContent {
 }
 
 export class CallExchange implements Dispatcher.DispatchController {
-  readonly #handler: Dispatcher.DispatchHandler;
+  readonly #handler: CallHandler;
   #content: ExchangeContent | undefined;
   #carrier: ExchangeCarrier | undefined;
   #isEnded = false;
@@ -34,9 +40,13 @@ export class CallExchange implements Dispatcher.DispatchController {
   #reason: Error | null = null;
   #aborted = false;
 
-  constructor(handler: Dispatcher.DispatchHandler, content?: ExchangeContent) {
+  constructor(handler: CallHandler, content?: ExchangeContent) {
     this.#handler = handler;
     this.#content = content;
+  }
+
+  get isGone(): boolean {
+    return this.#handler.isGone === true;
   }
 
   get aborted(): boolean {

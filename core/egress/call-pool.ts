@@ -12,13 +12,15 @@ import type { Clock } from '#core/clock.ts';
 import { LiveSet } from '#core/live-set.ts';
 import type { LiveItem } from '#core/live-set.ts';
 import { CallExchange } from './call-exchange.ts';
-import type { ExchangeContent } from './call-exchange.ts';
+import type { CallHandler, ExchangeContent } from './call-exchange.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { ConnectionOwner } from './http-connection.ts';
 import { renderRequestHead } from './request-head.ts';
 
 /** After more idle time than this the server may well have closed, and the news be on its way. */
 const TRUSTED_IDLE_MS = 50;
+/** So many may wait before it is looked whether all of them still do. */
+const SWEEP_AT = 128;
 
 export interface CallPoolOptions {
   readonly url: URL;
@@ -58,7 +60,8 @@ export class CallPool implements ConnectionOwner {
   /** Answered in the turn before: nothing has been read from them since. */
   #settling: HttpConnection[] = [];
   #isTurnWatched = false;
-  readonly #queue: CallExchange[] = [];
+  #queue: CallExchange[] = [];
+  #sweepAt = SWEEP_AT;
   /** Why there are no new requests. */
   #refusal: 'closed' | 'destroyed' | undefined;
   readonly #emptied = Promise.withResolvers<void>();
@@ -72,7 +75,7 @@ export class CallPool implements ConnectionOwner {
   }
 
   /** False when requests wait. */
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  dispatch(options: Dispatcher.DispatchOptions, handler: CallHandler): boolean {
     const content = this.#contentOf(options);
     if (content instanceof Error) new CallExchange(handler).failLater(content);
     else this.#admit(new CallExchange(handler, content));
@@ -171,6 +174,7 @@ export class CallPool implements ConnectionOwner {
 
   #admit(exchange: CallExchange): void {
     if (this.#startIdle(exchange)) return;
+    if (this.#queue.length >= this.#sweepAt) this.#forgetGone();
     this.#queue.push(exchange);
     this.#connectMore();
   }
@@ -198,6 +202,12 @@ export class CallPool implements ConnectionOwner {
     }
     connection.rest(this.#options.clock.monotonicMs());
     this.#idle.push(connection);
+  }
+
+  /** Those that were given up while no socket came: they would be kept, and fail in place of others. */
+  #forgetGone(): void {
+    this.#queue = this.#queue.filter(({ isGone }) => !isGone);
+    this.#sweepAt = Math.max(SWEEP_AT, 2 * this.#queue.length);
   }
 
   #connectMore(): void {
@@ -237,6 +247,7 @@ export class CallPool implements ConnectionOwner {
 
   /** Costs the one request that has no other socket in sight. */
   #onRefused(error: Error): void {
+    this.#forgetGone();
     if (this.#queue.length > this.#socketsInSight()) this.#queue.shift()?.fail(error);
     this.#connectMore();
   }

@@ -14,6 +14,7 @@ import { systemClock } from '#core/clock.ts';
 import type { Clock } from '#core/clock.ts';
 import { FairleadError } from '#core/errors.ts';
 import { CallExchange } from './call-exchange.ts';
+import type { CallHandler } from './call-exchange.ts';
 import { CallPool } from './call-pool.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
 import { EgressError } from './egress-error.ts';
@@ -72,7 +73,7 @@ export interface GuardedPool extends AsyncDisposable {
    * `onResponseError`, never as a throw and never within the dispatch; until `onRequestStart` has
    * run nothing was written.
    */
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
+  dispatch(options: Dispatcher.DispatchOptions, handler: CallHandler): boolean;
   /** undici's request, for control-plane exchanges; the caller reads or dumps the body. */
   request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>;
   stats(): GuardedPoolStats;
@@ -121,7 +122,7 @@ class JudgedPool implements GuardedPool {
     this.#control = createControlPool({ ...common, connections: controlConnections });
   }
 
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  dispatch(options: Dispatcher.DispatchOptions, handler: CallHandler): boolean {
     const refusal = this.#refuse(options);
     if (refusal === undefined) return this.#calls.dispatch(options, handler);
     new CallExchange(handler).failLater(refusal);

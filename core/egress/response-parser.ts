@@ -26,6 +26,8 @@ export interface ResponseListener {
 const MAX_HEAD_BYTES = 16_384;
 /** Size and extensions of one chunk. */
 const MAX_CHUNK_LINE_BYTES = 1_024;
+/** Of the extensions of all chunks: more is no answer but a way to keep us busy. */
+const MAX_EXTENSION_BYTES = 65_536;
 const MAX_INTERIM_ANSWERS = 8;
 
 const CR = 0x0d;
@@ -66,6 +68,7 @@ export class ResponseParser {
   #interimAnswers = 0;
   /** Of the body or of the chunk. */
   #missingBytes = 0;
+  #extensionBytes = 0;
   /** The beginning of a head, chunk line or trailer. */
   #held: Buffer | undefined;
   #framing: Framing | undefined;
@@ -84,6 +87,7 @@ export class ResponseParser {
     this.#part = 'head';
     this.#isHeadRequest = isHeadRequest;
     this.#interimAnswers = 0;
+    this.#extensionBytes = 0;
     this.#held = undefined;
     this.#framing = undefined;
   }
@@ -186,6 +190,8 @@ export class ResponseParser {
     const line = CHUNK_LINE.exec(bytes.toString('latin1', at, end));
     const size = line === null ? NaN : Number.parseInt(line[1] ?? '', 16);
     if (!Number.isSafeInteger(size)) return this.#fault('INVALID_CHUNK_SIZE');
+    this.#extensionBytes += end - at - (line?.[1]?.length ?? 0);
+    if (this.#extensionBytes > MAX_EXTENSION_BYTES) return this.#overflow();
     this.#missingBytes = size;
     this.#part = size === 0 ? 'trailer' : 'data';
     return end + CRLF.length;

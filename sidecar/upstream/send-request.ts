@@ -74,6 +74,10 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
     this.deadlineMs = target.clock.monotonicMs() + request.requestTimeoutMs;
   }
 
+  get isGone(): boolean {
+    return this.#phase === 'done';
+  }
+
   start(): void {
     const { body, headers } = this.#request;
     this.#target.deadlines.add(this);

@@ -55,6 +55,32 @@ suite('the call pool and requests that are given up', () => {
     assert.equal(server.requests.length, 1);
   });
 
+  test('those that were given up while no socket came are not kept', async () => {
+    const never: ResolveHost = () => {};
+    const { pool } = openPool(443, { resolve: never });
+    await using _end = pool;
+    const call = Object.assign(new RecordedCall(), { isGone: true });
+    for (let count = 0; count < 10_000; count++) dispatchTo(pool, {}, call);
+    assert.ok(pool.stats().queued < 300, String(pool.stats().queued));
+    assert.deepEqual(call.told, []);
+  });
+
+  test('one that was given up does not fail in the place of one that waits', async () => {
+    const lookups: (() => void)[] = [];
+    const failing: ResolveHost = (_host, _options, callback) =>
+      void lookups.push(() => callback(new Error('no such host'), []));
+    const { pool } = openPool(443, { connections: 1, resolve: failing });
+    await using _end = pool;
+    const gone = Object.assign(new RecordedCall(), { isGone: false });
+    dispatchTo(pool, {}, gone);
+    const waiting = dispatchTo(pool);
+    gone.isGone = true;
+    await until(() => lookups.length === 1);
+    lookups[0]?.();
+    await failureOf(waiting);
+    assert.deepEqual(gone.told, []);
+  });
+
   for (const [title, answer] of [
     ['before its answer', ''],
     ['within its head', OK],

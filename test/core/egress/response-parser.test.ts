@@ -322,6 +322,17 @@ suite('ResponseParser and bad answers', () => {
     test(`it refuses ${title}, however it is cut`, () => assert.equal(read(text), 'fault'));
   }
 
+  test('extensions of many chunks are no answer but a way to keep us busy', () => {
+    const recorder = new Recorder();
+    recorder.parser.begin(false);
+    recorder.parser.push(Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n`));
+    const chunk = Buffer.from(`1;${'a'.repeat(1_000)}\r\nx\r\n`);
+    for (let count = 0; count < 60; count++) recorder.parser.push(chunk);
+    assert.equal(recorder.error, undefined);
+    for (let count = 0; count < 10; count++) recorder.parser.push(chunk);
+    assert.equal(classifyUpstreamError(recorder.error).kind, 'unknown');
+  });
+
   test('a fault is a protocol error whose outcome is unknown, and quotes nothing', () => {
     for (const text of ['secret\r\n\r\n', `${OK}secret: ${long}\r\n\r\n`]) {
       const recorder = new Recorder();
