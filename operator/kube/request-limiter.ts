@@ -5,6 +5,9 @@
 
 import type { Clock, TimerHandle } from '#core/clock.ts';
 
+export const QUERIES_PER_SECOND = 200;
+export const BURST = 400;
+
 export interface RequestLimiterOptions {
   readonly clock: Clock;
   readonly queriesPerSecond?: number;
@@ -26,8 +29,8 @@ export class RequestLimiter {
 
   constructor(options: RequestLimiterOptions) {
     this.#clock = options.clock;
-    this.#queriesPerMs = (options.queriesPerSecond ?? 200) / 1000;
-    this.#burst = options.burst ?? 400;
+    this.#queriesPerMs = (options.queriesPerSecond ?? QUERIES_PER_SECOND) / 1000;
+    this.#burst = options.burst ?? BURST;
     this.#tokens = this.#burst;
     this.#refilledAtMs = options.clock.monotonicMs();
   }
