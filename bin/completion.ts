@@ -29,7 +29,11 @@ export function completionCommand(argv: readonly string[]): number {
   }
   const known = SHELLS.find((candidate) => candidate === shell);
   if (known === undefined) {
-    process.stderr.write(HELP);
+    const what =
+      shell === undefined ? 'name a shell' : `there is no script for ${JSON.stringify(shell)}`;
+    process.stderr.write(
+      `fairlead completion: ${what}: ${SHELLS.join(', ')}\nSee "fairlead completion --help".\n`,
+    );
     return 64;
   }
   process.stdout.write(renderCompletion(known, readOptions()));
@@ -51,8 +55,10 @@ function readOptions(): Options {
   );
 }
 
+/** Examples show options of other commands, too. */
 export function optionsOf(help: string): string[] {
-  return [...new Set(help.match(/(?<=^|\s)--[a-z][a-z-]*/gm) ?? [])].toSorted();
+  const [own = ''] = help.split(/^Examples:/m);
+  return [...new Set(own.match(/(?<=^|\s)--[a-z][a-z-]*/gm) ?? [])].toSorted();
 }
 
 export function renderCompletion(shell: Shell, options: Options): string {

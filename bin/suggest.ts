@@ -1,4 +1,4 @@
-// What to say to a word that is no command.
+// What to say to a word that is no command and no option.
 
 export function suggestCommand(word: string, known: readonly string[]): string {
   const [best] = known
@@ -6,7 +6,8 @@ export function suggestCommand(word: string, known: readonly string[]): string {
     .filter(({ distance, name }) => distance <= 2 || name.startsWith(word))
     .toSorted((a, b) => a.distance - b.distance);
   const hint = best === undefined ? '' : ` Did you mean "${best.name}"?`;
-  return `fairlead: ${JSON.stringify(word)} is no command.${hint}\nSee "fairlead --help".\n`;
+  const kind = word.startsWith('-') ? 'option' : 'command';
+  return `fairlead: ${JSON.stringify(word)} is no ${kind}.${hint}\nSee "fairlead --help".\n`;
 }
 
 /** Levenshtein distance; the words are short. */

@@ -11,7 +11,7 @@ const HEAD = `# Metrics
 
 <!-- Generated from the registered metrics by "npm run generate"; edits here are lost. -->
 
-The sidecar serves \`/metrics\` on port 7318 of the pod address, the operator on its health port.
+The sidecar serves \`/metrics\` on port 7318 of the pod address, the operator on its metrics port, 8080.
 No metric has a label for a tenant, a user, a session or a tool. \`server\` is the alias of a server in
 the binding; requests that belong to no server, or to one that has just been removed, count as \`other\`.
 A histogram has the usual \`_bucket\`, \`_sum\` and \`_count\` series.

@@ -4,11 +4,12 @@
 
 import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { FairleadError } from '#core/errors.ts';
 import type { TenantId, UserId } from '#core/identity/ids.ts';
+import { makeDirectory } from '#core/make-directory.ts';
 
 const KEY_BYTES = 32;
 /** A pod knows few tenants and users; the bound only keeps hostile input from growing the cache. */
@@ -52,7 +53,7 @@ export function sessionFingerprint(sessionId: string): string {
 export function loadFingerprintKey(path: string): Buffer {
   const existing = readKey(path);
   if (existing !== undefined) return existing;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path), 0o700);
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx' });
   try {

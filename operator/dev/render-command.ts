@@ -1,11 +1,12 @@
 // `fairlead render`: the sidecar configurations that the operator would write, as files.
 
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import pc from 'picocolors';
 
 import { CONFIG_FILE } from '#core/config/sidecar-config.ts';
+import { makeDirectory } from '#core/make-directory.ts';
 
 import { makeCommand, parseCommand } from './command-line.ts';
 import { formatIssue } from './issue-text.ts';
@@ -66,7 +67,7 @@ async function writeAll(
   try {
     for (const { id, text, revision } of bindings) {
       const directory = join(out, ...id.split('/'));
-      await mkdir(directory, { recursive: true });
+      makeDirectory(directory);
       await writeFile(join(directory, CONFIG_FILE), text);
       process.stdout.write(`${join(directory, CONFIG_FILE)}  revision ${revision.slice(0, 12)}\n`);
     }

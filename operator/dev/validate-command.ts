@@ -43,7 +43,9 @@ export async function validateCommand(argv: readonly string[]): Promise<number> 
   if (parsed.kind === 'exit') return parsed.code;
   const { flags, args } = parsed;
   if (flags.output !== 'text' && flags.output !== 'json') {
-    process.stderr.write('fairlead validate: --output must be text or json\n');
+    process.stderr.write(
+      'fairlead validate: --output must be text or json\nSee "fairlead validate --help".\n',
+    );
     return EXIT.usage;
   }
   const plan = await planDirectory(args, { development: flags.development === true });

@@ -3,8 +3,10 @@
 // what is read back is judged again, as anything else that comes from a disk.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { makeDirectory } from '#core/make-directory.ts';
 
 export const LAST_GOOD_FILE = 'last-good.json';
 
@@ -25,7 +27,7 @@ export function lastGoodStore(stateDirectory: string): LastGoodStore {
       }
     },
     async write(text) {
-      await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+      makeDirectory(stateDirectory, 0o700);
       const draft = `${path}.${randomBytes(6).toString('hex')}`;
       try {
         await writeDurably(draft, text);
