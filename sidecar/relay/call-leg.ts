@@ -96,18 +96,18 @@ export class CallLeg {
       // The outermost members of nearly all answers are ASCII and read the same in latin1, which
       // costs no decoding. What then is not plainly right is read again as what it is.
       const text = body.toString('latin1');
-      const message = this.#read(text);
+      const message = this.#readWhole(text);
       const isUntouched =
         message.kind === 'response' &&
         message.payload === text &&
         message.inputRequired === undefined;
       if (isUntouched) return asLatin1(message);
     }
-    return this.#read(body.toString('utf8'));
+    return this.#readWhole(body.toString('utf8'));
   }
 
   readMessage(data: string): LegMessage {
-    return this.#read(data);
+    return this.#read(readServerMessage(data));
   }
 
   /** In the legacy era a closed stream cancels nothing, so the server is told; in the modern era closing tells it. */
@@ -117,8 +117,18 @@ export class CallLeg {
       void cancelLegacy(target, session, upstreamId ?? exchange.request.id);
   }
 
-  #read(text: string): LegMessage {
+  /** A body without a stream is the response: a question of the server in it gets no answer. */
+  #readWhole(text: string): LegMessage {
     const message = readServerMessage(text);
+    if (message.kind !== 'request') return this.#read(message);
+    return {
+      kind: 'fault',
+      code: 'UPSTREAM_PROTOCOL_ERROR',
+      detail: 'the JSON body is no response',
+    };
+  }
+
+  #read(message: ServerMessage): LegMessage {
     if (message.kind === 'result' || message.kind === 'error') {
       const fault = this.#checkId(message);
       if (fault !== undefined) return fault;
@@ -132,7 +142,7 @@ export class CallLeg {
       case 'dropped':
         return { kind: 'handled' };
       case 'request':
-        return this.#answerServer(text);
+        return this.#answerServer(message.text);
       case 'fault':
         return { kind: 'fault', code: bridged.error.code, detail: bridged.error.logDetail ?? '' };
       default:

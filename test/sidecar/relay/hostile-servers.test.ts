@@ -140,6 +140,24 @@ for (const [what, data] of [
   });
 }
 
+test('a question in place of the answer ends its call, and gets no answer itself', async () => {
+  await using server = await FakeMcpServer.start({ era: 'legacy' });
+  server.intercept((request) =>
+    request.message?.method === 'tools/call'
+      ? { kind: 'reply', headers: JSON_TYPE, body: { jsonrpc: '2.0', id: 9, method: 'ping' } }
+      : undefined,
+  );
+  await using sidecar = await SidecarFixture.open([serverAt('up', server.port)]);
+  const session = await sidecar.openSession();
+  const called = await sidecar.legacy(session, 'tools/call', ECHO);
+  assert.equal(errorCode(called), 'UPSTREAM_PROTOCOL_ERROR', called.text);
+  await sidecar.legacy(session, 'tools/list');
+  const answers = server.requests.filter(
+    ({ message }) => message?.method === undefined && message?.id === 9,
+  );
+  assert.deepEqual(answers, []);
+});
+
 for (const era of ['legacy', 'modern'] as const) {
   test(`what a ${era} server repeats of session ids and arguments reaches no log (R102) (R104)`, async () => {
     await using server = await FakeMcpServer.start({ era });
