@@ -4,7 +4,7 @@
 import { CIDR_PATTERN, isCidr } from '#core/egress/cidr-text.ts';
 
 import { SET, dnsSubdomain, int, list, mapBy, object, text } from './field-schemas.ts';
-import { hostRule, remoteUrl } from './remote-url-rules.ts';
+import { hostRule, remoteUrl, singleLabelRule } from './remote-url-rules.ts';
 import { withRules } from './rule.ts';
 
 const cidr = withRules(
@@ -39,6 +39,7 @@ const caBundleRef = object(
 const inClusterException = object('One host that may have private addresses.', {
   host: hostRule(
     'The host, exact or "*.suffix"; it must also be listed in allowedHosts when an endpoint uses it.',
+    'exception',
   ),
   cidrs: list("Address ranges that the host's addresses must be in.", cidr, {
     min: 1,
@@ -52,29 +53,28 @@ const inClusterException = object('One host that may have private addresses.', {
   }),
 });
 
-export const egressSchema = object(
-  'What may be reached for this server. Everything else is refused.',
-  {
-    allowedHosts: list(
-      'Hosts that may be reached: exact names, or "*.example.com" for every name below example.com (any depth, never example.com itself). Must not be empty.',
-      hostRule('A host name, or "*." and a suffix.'),
-      { min: 1, max: 64, kind: SET },
-    ),
-    allowedPorts: list('Ports that may be reached on allowed hosts.', port(), {
-      min: 1,
-      max: 16,
-      kind: SET,
-    }).default([443]),
-    inClusterExceptions: list(
-      'Private addresses that one named host may have: host, address and port must all match. Without an exception private addresses are refused.',
-      inClusterException,
-      { max: 32, kind: mapBy('host') },
-    ).default([]),
-    caBundleRef: caBundleRef.optional(),
-    issuers: list(
-      'Authorization servers that may be reached, by issuer URL. Only OAuth uses them.',
-      remoteUrl("The issuer's URL."),
-      { max: 16, kind: SET },
-    ).default([]),
-  },
-);
+const egressFields = object('What may be reached for this server. Everything else is refused.', {
+  allowedHosts: list(
+    'Hosts that may be reached: exact names, or "*.example.com" for every name below example.com (any depth, never example.com itself). Must not be empty.',
+    hostRule('A host name, or "*." and a suffix.', 'allowed-host'),
+    { min: 1, max: 64, kind: SET },
+  ),
+  allowedPorts: list('Ports that may be reached on allowed hosts.', port(), {
+    min: 1,
+    max: 16,
+    kind: SET,
+  }).default([443]),
+  inClusterExceptions: list(
+    'Private addresses that one named host may have: host, address and port must all match. Without an exception private addresses are refused.',
+    inClusterException,
+    { max: 32, kind: mapBy('host') },
+  ).default([]),
+  caBundleRef: caBundleRef.optional(),
+  issuers: list(
+    'Authorization servers that may be reached, by issuer URL. Only OAuth uses them.',
+    remoteUrl("The issuer's URL."),
+    { max: 16, kind: SET },
+  ).default([]),
+});
+
+export const egressSchema = withRules(egressFields, [singleLabelRule]);

@@ -15,10 +15,13 @@ import {
   HOST_RULE_MESSAGES,
   HOST_RULE_PATTERN,
   hostRuleFault,
+  hostRuleFaultPatterns,
   isHostListed,
   isPortListed,
+  NUMERIC_HOST_PATTERN,
+  SINGLE_LABEL_PATTERN,
 } from '#core/egress/host-rule.ts';
-import type { HostRuleFault, PortRules } from '#core/egress/host-rule.ts';
+import type { HostRuleFault, HostRulePlace, PortRules } from '#core/egress/host-rule.ts';
 
 import { text } from './field-schemas.ts';
 import { celRaw, withRules } from './rule.ts';
@@ -26,7 +29,6 @@ import type { Rule } from './rule.ts';
 
 /** A last label of digits, or 0x and hex digits, makes the WHATWG parser read an IPv4 address. */
 const NUMERIC_LABEL = '([0-9]+|0x[0-9a-f]*)';
-const NUMERIC_HOST = `(^|[.])${NUMERIC_LABEL}$`;
 /** On the whole URL: the API server can't bound the length of url().getHostname(). */
 const NUMERIC_URL = `^https?://(\\[|([^/]*[.])?${NUMERIC_LABEL}(:[0-9]+)?(/|$))`;
 
@@ -54,22 +56,37 @@ export function remoteUrl(description: string): z.ZodString {
   return withRules(text(description, { max: 2048, form: 'URL' }), urlRules);
 }
 
-const HOST_CEL: Readonly<Record<HostRuleFault, string>> = {
-  form: `self.matches(${celRaw(HOST_RULE_PATTERN)})`,
-  'numeric-host': `!self.startsWith('[') && !self.matches(${celRaw(NUMERIC_HOST)})`,
-};
-
-const hostRules: readonly Rule<string>[] = (Object.keys(HOST_CEL) as HostRuleFault[]).map(
-  (fault) => ({
-    cel: HOST_CEL[fault],
+function hostRules(place: HostRulePlace): readonly Rule<string>[] {
+  const rule = (fault: HostRuleFault, cel: string): Rule<string> => ({
+    cel,
     message: HOST_RULE_MESSAGES[fault],
-    check: (value, { development }) => hostRuleFault(value, { development }) !== fault,
-  }),
-);
-
-export function hostRule(description: string): z.ZodString {
-  return withRules(text(description, { max: 253, form: 'host rule' }), hostRules);
+    check: (value, { development }) =>
+      // Whether a single label is named by an exception, the list's own rule asks.
+      hostRuleFault(value, { development, place, exceptionHosts: [value] }) !== fault,
+  });
+  return [
+    rule('form', `self.matches(${celRaw(HOST_RULE_PATTERN)})`),
+    ...hostRuleFaultPatterns(place).map(([fault, pattern]) =>
+      rule(fault, `!self.matches(${celRaw(pattern)})`),
+    ),
+  ];
 }
+
+export function hostRule(description: string, place: HostRulePlace): z.ZodString {
+  return withRules(text(description, { max: 253, form: 'host rule' }), hostRules(place));
+}
+
+/** On `egress`: a single label is listed only when an exception names it. */
+export const singleLabelRule: Rule<EgressRules> = {
+  cel: `self.allowedHosts.all(h, !h.matches(${celRaw(SINGLE_LABEL_PATTERN)}) || h.matches(${celRaw(NUMERIC_HOST_PATTERN)}) || self.inClusterExceptions.exists(e, e.host == h))`,
+  message: HOST_RULE_MESSAGES['single-label'],
+  path: '.allowedHosts',
+  check: ({ allowedHosts, inClusterExceptions }, { development }) => {
+    const exceptionHosts = inClusterExceptions.map(({ host }) => host);
+    const context = { development, place: 'allowed-host', exceptionHosts } as const;
+    return allowedHosts.every((host) => hostRuleFault(host, context) !== 'single-label');
+  },
+};
 
 function celHostMatches(rule: string, url: string): string {
   const host = `url(${url}).getHostname()`;

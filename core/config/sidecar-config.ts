@@ -193,14 +193,17 @@ function* checkHostRules(
 ): Generator<ConfigIssue> {
   const listed = egress.allowedHosts.map((host, index) => ({
     host,
+    place: 'allowed-host' as const,
     path: `${at}.allowedHosts[${index}]`,
   }));
   const excepted = egress.inClusterExceptions.map(({ host }, index) => ({
     host,
+    place: 'exception' as const,
     path: `${at}.inClusterExceptions[${index}].host`,
   }));
-  for (const { host, path } of [...listed, ...excepted]) {
-    const fault = hostRuleFault(host, rules);
+  const exceptionHosts = egress.inClusterExceptions.map(({ host }) => host);
+  for (const { host, place, path } of [...listed, ...excepted]) {
+    const fault = hostRuleFault(host, { ...rules, place, exceptionHosts });
     if (fault !== undefined) yield { path, message: HOST_RULE_MESSAGES[fault] };
   }
 }

@@ -12,15 +12,14 @@ import type {
   EgressStage,
   InClusterException,
 } from './egress-policy.ts';
-import { exceptionsOf, isHostListed, isPortListed } from './host-rule.ts';
+import { exceptionsOf, INTERNAL_DOMAINS, isHostListed, isPortListed } from './host-rule.ts';
 import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
 import type { Nat64Address } from './ipv6-groups.ts';
 
 const ALLOW: EgressVerdict = { kind: 'allow' };
 const LOOPBACK_IPV4 = /^127\.\d+\.\d+\.\d+$/;
 /** Names that only a private resolver answers; a policy of `*` means public names. */
-const INTERNAL_NAME =
-  /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|svc|home\.arpa)$/;
+const INTERNAL_NAME = new RegExp(`(^|[.])${INTERNAL_DOMAINS}$`);
 
 export interface AddressQuestion {
   /** As in the URL, brackets of an IPv6 literal removed. */

@@ -60,8 +60,13 @@ export function kindOf({ namespace, name }: ServerConfig): string {
   return `McpServer ${namespace}/${name}`;
 }
 
-function hostRemedy({ hostname, isDevelopment }: Denial, kind: string): string {
-  return hostRuleFault(hostname, { development: isDevelopment }) === undefined
+function hostRemedy({ hostname, isDevelopment, server }: Denial, kind: string): string {
+  const fault = hostRuleFault(hostname, {
+    development: isDevelopment,
+    place: 'allowed-host',
+    exceptionHosts: server.egress.inClusterExceptions.map(({ host }) => host),
+  });
+  return fault === undefined
     ? `Add ${JSON.stringify(hostname)} to spec.egress.allowedHosts of ${kind}.`
     : `Use a host that spec.egress.allowedHosts of ${kind} can list; ${JSON.stringify(hostname)} is none.`;
 }

@@ -106,6 +106,8 @@ const unlisted = UNLISTED.flatMap(([what, url]): readonly BadObject[] => [
   },
 ]);
 
+const LOCALHOST = [{ host: 'localhost', cidrs: ['127.0.0.0/8'], ports: [3000, 80] }];
+
 const plainHttp: readonly BadObject[] = [
   ['plain http to an address of the loopback net', 'http://127.0.0.1:3000/mcp'],
   ['plain http to the IPv6 loopback address', 'http://[::1]:3000/mcp'],
@@ -118,10 +120,15 @@ const plainHttp: readonly BadObject[] = [
       'spec.endpoint': url,
       'spec.egress.allowedHosts': ['localhost'],
       'spec.egress.allowedPorts': [3000, 80],
+      'spec.egress.inClusterExceptions': LOCALHOST,
     },
     path: 'spec.endpoint',
     sidecar: {
-      config: { 'servers[0].endpoint': url, 'servers[0].egress.allowedHosts': ['localhost'] },
+      config: {
+        'servers[0].endpoint': url,
+        'servers[0].egress.allowedHosts': ['localhost'],
+        'servers[0].egress.inClusterExceptions': LOCALHOST,
+      },
       path: 'servers[0].endpoint',
     },
     proves: 'R3',
