@@ -5,7 +5,7 @@
 
 import type { Socket } from 'node:net';
 
-import type { buildConnector, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { errors } from 'undici';
 
 import type { Clock } from '#core/clock.ts';
@@ -13,6 +13,8 @@ import { LiveSet } from '#core/live-set.ts';
 import type { LiveItem } from '#core/live-set.ts';
 import { CallExchange } from './call-exchange.ts';
 import type { CallHandler, ExchangeContent } from './call-exchange.ts';
+import type { ConnectAttempt } from './connect-attempt.ts';
+import type { GuardedConnect } from './guarded-connector.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { ConnectionOwner } from './http-connection.ts';
 import { renderRequestHead } from './request-head.ts';
@@ -24,7 +26,7 @@ const SWEEP_AT = 128;
 
 export interface CallPoolOptions {
   readonly url: URL;
-  readonly connect: buildConnector.connector;
+  readonly connect: GuardedConnect;
   readonly connections: number;
   readonly keepAliveMs: number;
   /** 0: none, for requests that do not say. */
@@ -43,12 +45,11 @@ export interface CallPoolStats {
 /** A socket on the way. */
 class Attempt implements LiveItem {
   slot = -1;
-  socket: Socket | undefined;
+  connecting: ConnectAttempt | undefined;
 }
 
 export class CallPool implements ConnectionOwner {
   readonly #options: CallPoolOptions;
-  readonly #target: buildConnector.Options;
   /** What all heads have in common. */
   readonly #hostLine: string;
   readonly #attempts = new LiveSet<Attempt>();
@@ -67,11 +68,8 @@ export class CallPool implements ConnectionOwner {
   readonly #emptied = Promise.withResolvers<void>();
 
   constructor(options: CallPoolOptions) {
-    const { host, hostname, protocol, port } = options.url;
     this.#options = options;
-    // The socket's address is bare; in a URL an IPv6 literal has brackets.
-    this.#target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
-    this.#hostLine = `host: ${host}\r\nconnection: keep-alive\r\n`;
+    this.#hostLine = `host: ${options.url.host}\r\nconnection: keep-alive\r\n`;
   }
 
   /** False when requests wait. */
@@ -229,13 +227,12 @@ export class CallPool implements ConnectionOwner {
   #connect(): void {
     const attempt = new Attempt();
     this.#attempts.add(attempt);
-    const socket: unknown = this.#options.connect(this.#target, (...[error, opened]) => {
+    attempt.connecting = this.#options.connect((...[error, opened]) => {
       this.#attempts.delete(attempt);
       if (error === null) this.#onOpened(opened);
       else this.#onRefused(error);
       this.#endWhenEmpty();
     });
-    attempt.socket = socket as Socket | undefined;
   }
 
   #onOpened(socket: Socket): void {
@@ -254,8 +251,8 @@ export class CallPool implements ConnectionOwner {
 
   #endWhenEmpty(): void {
     if (this.#refusal === undefined || this.#queue.length > 0) return;
-    for (const { socket } of this.#attempts.values())
-      socket?.destroy(new errors.InformationalError('no request waits for this connection'));
+    for (const { connecting } of [...this.#attempts.values()])
+      connecting?.fail(new errors.InformationalError('no request waits for this connection'));
     if (this.#open.size === 0 && this.#attempts.size === 0) this.#emptied.resolve();
   }
 }

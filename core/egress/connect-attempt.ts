@@ -1,5 +1,5 @@
-// One attempt to open a connection: settles once, under one deadline, and leaves no socket behind
-// when it fails, whichever of deadline, socket error and verdict comes first.
+// One attempt to open a connection: settles once, under one deadline, and leaves nothing behind
+// when it fails, whichever of deadline, socket error, verdict and cancellation comes first.
 
 import type { Socket } from 'node:net';
 
@@ -10,11 +10,15 @@ import type { Clock, TimerHandle } from '#core/clock.ts';
 export class ConnectAttempt {
   readonly #callback: buildConnector.Callback;
   #deadline: TimerHandle | undefined;
-  #socket: Socket | undefined;
+  #release: (() => void) | undefined;
   #isSettled = false;
 
   constructor(callback: buildConnector.Callback) {
     this.#callback = callback;
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
   startDeadline(clock: Clock, ms: number, makeError: () => Error): void {
@@ -23,14 +27,21 @@ export class ConnectAttempt {
     });
   }
 
+  /** How to give up what is going on now, in place of what went on before. */
+  onRelease(release: () => void): void {
+    if (this.#isSettled) release();
+    else this.#release = release;
+  }
+
+  /** The socket that the attempt has by now; errors after the attempt are its next owner's. */
   hold(socket: Socket): void {
-    this.#socket = socket;
-    if (this.#isSettled) socket.destroy();
+    socket.on('error', ignore);
+    this.onRelease(() => socket.destroy());
   }
 
   fail(error: Error): void {
     if (!this.#settle()) return;
-    this.#socket?.destroy();
+    this.#release?.();
     this.#callback(error, null);
   }
 
@@ -51,3 +62,5 @@ export class ConnectAttempt {
     return true;
   }
 }
+
+function ignore(): void {}

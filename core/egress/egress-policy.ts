@@ -75,6 +75,8 @@ export interface EgressDecision {
   readonly port: number;
   readonly address?: string;
   readonly detail?: string;
+  /** Since the connection attempt began; absent for requests that were refused without one. */
+  readonly durationMs?: number;
 }
 
 export type OnEgressDecision = (record: EgressDecision) => void;

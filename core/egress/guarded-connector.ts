@@ -1,127 +1,184 @@
-// Opens the sockets of one pool: the literal is judged before anything is opened (no lookup runs
-// for literals), every resolved address in the pinned lookup, and the peer once more when the
-// socket is open, before anything may be written to it. One deadline covers DNS, TCP and TLS. The name
-// that a certificate must prove is always the configured host, whatever headers a request has.
+// Opens the sockets of one pool, step by step: a literal is judged as it is (no lookup runs for
+// one), a name is resolved and every address judged, the judged addresses and no others are
+// dialled, the peer of the open socket is judged before a byte is written to it, and TLS proves the
+// name that was judged. One deadline covers all of it. Nothing here follows, retries or shares.
 
-import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 
-import { buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
 
 import type { Clock } from '#core/clock.ts';
 import { ConnectAttempt } from './connect-attempt.ts';
 import { describeConnectError } from './connect-failure.ts';
 import { decideAddress, decideLiteral } from './decide-egress.ts';
+import { Dial, openSystemSocket } from './dial-addresses.ts';
+import type { DialFailure, OpenSocket } from './dial-addresses.ts';
 import { EgressError } from './egress-error.ts';
-import type { EgressPolicy, OnEgressDecision } from './egress-policy.ts';
+import type { EgressDecision, EgressPolicy, OnEgressDecision } from './egress-policy.ts';
 import { createPinnedLookup, lookupTimeoutMs } from './pinned-lookup.ts';
-import type { ResolveHost } from './pinned-lookup.ts';
-import { trustOf } from './trust-roots.ts';
-
-/** Long enough for a far server on a slow path; Node's 250 ms gives up on those. */
-const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
+import type { PinnedLookup, ResolveHost } from './pinned-lookup.ts';
+import { TlsClient } from './tls-client.ts';
 
 export interface ConnectorOptions {
   readonly policy: EgressPolicy;
   /** Without brackets. */
   readonly host: string;
   readonly port: number;
+  readonly isTls: boolean;
   readonly connectTimeoutMs: number;
   readonly caBundle?: string | undefined;
   readonly clock: Clock;
   readonly onDecision: OnEgressDecision;
   readonly resolve?: ResolveHost | undefined;
+  readonly openSocket?: OpenSocket | undefined;
 }
 
-export function createGuardedConnector(options: ConnectorOptions): buildConnector.connector {
-  let base: buildConnector.connector | undefined;
-  return (target, callback) => {
-    const attempt = new ConnectAttempt(callback);
-    const refusal = refuseLiteral(options);
-    if (refusal !== undefined) {
-      queueMicrotask(() => attempt.fail(refusal));
-      return undefined;
+/** Opens one socket; calls back once, never within the call. */
+export type GuardedConnect = (callback: buildConnector.Callback) => ConnectAttempt;
+
+export function createGuardedConnector(options: ConnectorOptions): GuardedConnect {
+  const tls = options.isTls
+    ? new TlsClient({ host: options.host, caBundle: options.caBundle })
+    : undefined;
+  return (callback) => new Connecting(options, tls, callback).start();
+}
+
+/** One attempt, in the order of its steps. */
+class Connecting {
+  readonly #options: ConnectorOptions;
+  readonly #tls: TlsClient | undefined;
+  readonly #attempt: ConnectAttempt;
+  readonly #startedMs: number;
+
+  constructor(
+    options: ConnectorOptions,
+    tls: TlsClient | undefined,
+    callback: buildConnector.Callback,
+  ) {
+    this.#options = options;
+    this.#tls = tls;
+    this.#attempt = new ConnectAttempt(callback);
+    this.#startedMs = options.clock.monotonicMs();
+  }
+
+  start(): ConnectAttempt {
+    const { policy, host, port, clock, connectTimeoutMs } = this.#options;
+    const literal = decideLiteral(policy, host, port);
+    if (literal?.kind === 'deny') {
+      this.#record({ verdict: 'deny', ...literal, address: host });
+      queueMicrotask(() => this.#attempt.fail(new EgressError('EGRESS_DENIED', literal)));
+      return this.#attempt;
     }
-    attempt.startDeadline(options.clock, options.connectTimeoutMs, () => connectTimedOut(options));
     try {
-      base ??= createBaseConnector(options);
-      const servername =
-        target.protocol === 'https:' && isIP(options.host) === 0 ? options.host : '';
-      const socket: unknown = base({ ...target, servername }, (error, opened) => {
-        if (error === null) settlePeer(options, opened, attempt);
-        else attempt.fail(connectError(options, error));
-      });
-      attempt.hold(socket as Socket);
-      // A pool cancels an attempt that no request waits for any more through this socket.
-      return socket;
+      this.#tls?.prepare();
     } catch (error) {
-      queueMicrotask(() => attempt.fail(connectError(options, error)));
-      return undefined;
+      queueMicrotask(() => this.#fail(error));
+      return this.#attempt;
     }
-  };
-}
-
-function createBaseConnector(options: ConnectorOptions): buildConnector.connector {
-  const secureContext = trustOf(options.caBundle);
-  return buildConnector({
-    // Our own deadline covers the whole attempt; undici's holds the socket weakly and is coarse.
-    timeout: 0,
-    lookup: createPinnedLookup({
-      ...options,
-      timeoutMs: lookupTimeoutMs(options.connectTimeoutMs),
-    }),
-    allowH2: false,
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
-    ...(secureContext === undefined ? {} : { secureContext }),
-  });
-}
-
-function refuseLiteral({
-  policy,
-  host,
-  port,
-  onDecision,
-}: ConnectorOptions): EgressError | undefined {
-  const decision = decideLiteral(policy, host, port);
-  if (decision === undefined || decision.kind === 'allow') return undefined;
-  onDecision({ verdict: 'deny', ...decision, host, port, address: host });
-  return new EgressError('EGRESS_DENIED', decision);
-}
-
-/** The last backstop: whatever chose the address, the peer of the open socket is judged. */
-function settlePeer(options: ConnectorOptions, socket: Socket, attempt: ConnectAttempt): void {
-  const { policy, host, port, onDecision } = options;
-  const address = socket.remoteAddress;
-  if (address === undefined) {
-    onDecision({ verdict: 'failed', stage: 'peer', reason: 'peer-gone', host, port });
-    attempt.fail(new EgressError('SERVER_UNAVAILABLE', { stage: 'peer', reason: 'peer-gone' }));
-    return;
+    this.#attempt.startDeadline(clock, connectTimeoutMs, () => this.#timedOut());
+    if (literal === undefined) this.#resolve();
+    else this.#dial([host]);
+    return this.#attempt;
   }
-  const decision = decideAddress(policy, { host, port, address, stage: 'peer' });
-  if (decision.kind === 'deny') {
-    onDecision({ verdict: 'deny', ...decision, host, port, address });
-    attempt.fail(new EgressError('EGRESS_DENIED', decision));
-    return;
+
+  #resolve(): void {
+    const { host, connectTimeoutMs } = this.#options;
+    const lookup: PinnedLookup = createPinnedLookup({
+      ...this.#options,
+      timeoutMs: lookupTimeoutMs(connectTimeoutMs),
+      onDecision: (decision) => this.#record(decision),
+    });
+    const cancel = lookup(host, (outcome) => {
+      if (this.#attempt.isSettled) return;
+      if (outcome.kind === 'refused') this.#attempt.fail(outcome.error);
+      else this.#dial(outcome.addresses);
+    });
+    this.#attempt.onRelease(cancel);
   }
-  if (attempt.succeed(socket))
-    onDecision({ verdict: 'allow', stage: 'peer', reason: 'ok', host, port, address });
-}
 
-function connectTimedOut({ host, port, onDecision }: ConnectorOptions): EgressError {
-  onDecision({ verdict: 'failed', stage: 'connect', reason: 'connect-timeout', host, port });
-  return new EgressError('SERVER_UNAVAILABLE', { stage: 'connect', reason: 'connect-timeout' });
-}
+  #dial(addresses: readonly string[]): void {
+    const { port, clock, openSocket = openSystemSocket } = this.#options;
+    const dial = new Dial({
+      addresses,
+      port,
+      clock,
+      openSocket,
+      onOpened: (socket) => this.#judgePeer(socket),
+      onFailed: (failures) => this.#dialFailed(failures),
+    });
+    this.#attempt.onRelease(() => dial.cancel());
+    dial.start();
+  }
 
-function connectError({ host, port, onDecision }: ConnectorOptions, error: unknown): Error {
-  // From the lookup (already recorded), or a pool's own notice that nobody waits any more.
-  if (error instanceof EgressError) return error;
-  const { reason, code, address } = describeConnectError(error);
-  if (code === 'UND_ERR_INFO' && error instanceof Error) return error;
-  const detail = {
-    ...(code === undefined ? {} : { detail: code }),
-    ...(address === undefined ? {} : { address }),
-  };
-  onDecision({ verdict: 'failed', stage: 'connect', reason, host, port, ...detail });
-  return new EgressError('SERVER_UNAVAILABLE', { stage: 'connect', reason, cause: error });
+  #dialFailed(failures: readonly DialFailure[]): void {
+    for (const { address, error } of failures) this.#recordFailure(error, address);
+    this.#fail(failures[0]?.error);
+  }
+
+  /** The last backstop: whatever chose the address, the peer of the open socket is judged. */
+  #judgePeer(socket: Socket): void {
+    this.#attempt.hold(socket);
+    const { policy, host, port } = this.#options;
+    const address = socket.remoteAddress;
+    if (address === undefined) {
+      this.#record({ verdict: 'failed', stage: 'peer', reason: 'peer-gone' });
+      const gone = { stage: 'peer', reason: 'peer-gone' } as const;
+      this.#attempt.fail(new EgressError('SERVER_UNAVAILABLE', gone));
+      return;
+    }
+    const decision = decideAddress(policy, { host, port, address, stage: 'peer' });
+    if (decision.kind === 'deny') {
+      this.#record({ verdict: 'deny', ...decision, address });
+      this.#attempt.fail(new EgressError('EGRESS_DENIED', decision));
+      return;
+    }
+    this.#secure(socket, address);
+  }
+
+  #secure(socket: Socket, address: string): void {
+    if (this.#tls === undefined) {
+      this.#succeed(socket, address);
+      return;
+    }
+    const secured = this.#tls.secure(socket, {
+      onSecured: () => this.#succeed(secured, address),
+      onFailed: (error) => {
+        if (this.#attempt.isSettled) return;
+        this.#recordFailure(error, address);
+        this.#fail(error);
+      },
+    });
+    this.#attempt.hold(secured);
+  }
+
+  #succeed(socket: Socket, address: string): void {
+    if (this.#attempt.succeed(socket))
+      this.#record({ verdict: 'allow', stage: 'peer', reason: 'ok', address });
+  }
+
+  #timedOut(): EgressError {
+    this.#record({ verdict: 'failed', stage: 'connect', reason: 'connect-timeout' });
+    return new EgressError('SERVER_UNAVAILABLE', { stage: 'connect', reason: 'connect-timeout' });
+  }
+
+  #fail(cause: unknown): void {
+    if (cause instanceof EgressError) {
+      this.#attempt.fail(cause);
+      return;
+    }
+    const { reason } = describeConnectError(cause);
+    this.#attempt.fail(new EgressError('SERVER_UNAVAILABLE', { stage: 'connect', reason, cause }));
+  }
+
+  #recordFailure(error: unknown, address: string): void {
+    const { reason, code } = describeConnectError(error);
+    const detail = code === undefined ? {} : { detail: code };
+    this.#record({ verdict: 'failed', stage: 'connect', reason, address, ...detail });
+  }
+
+  #record(decision: Omit<EgressDecision, 'host' | 'port' | 'durationMs'>): void {
+    const { host, port, clock, onDecision } = this.#options;
+    const durationMs = Math.round((clock.monotonicMs() - this.#startedMs) * 10) / 10;
+    onDecision({ ...decision, host, port, durationMs });
+  }
 }

@@ -7,6 +7,8 @@
 // one and the same guarded connector.
 // A changed policy is a new pool: close() lets the old one finish, destroy() ends it at once.
 
+import { Readable } from 'node:stream';
+
 import { errors, Pool } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
 
@@ -26,7 +28,9 @@ import type {
   EgressVerdict,
   OnEgressDecision,
 } from './egress-policy.ts';
+import type { OpenSocket } from './dial-addresses.ts';
 import { createGuardedConnector } from './guarded-connector.ts';
+import type { GuardedConnect } from './guarded-connector.ts';
 import type { ResolveHost } from './pinned-lookup.ts';
 
 export type { EgressDecision, ResolveHost };
@@ -50,8 +54,10 @@ export interface GuardedPoolOptions {
   readonly caBundle?: string | undefined;
   /** One record per connection and per refused request; the only place that names addresses. */
   readonly onDecision?: OnEgressDecision | undefined;
-  /** In place of dns.lookup, for tests. */
+  /** In place of the system's resolver, for tests. */
   readonly resolve?: ResolveHost | undefined;
+  /** In place of a connection to the address that was judged, for tests. */
+  readonly openSocket?: OpenSocket | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -112,8 +118,10 @@ class JudgedPool implements GuardedPool {
       policy: options.policy,
       connectTimeoutMs: options.connectTimeoutMs,
       caBundle: options.caBundle,
+      isTls: url.protocol === 'https:',
       clock,
       resolve: options.resolve,
+      openSocket: options.openSocket,
     });
     const { connections, keepAliveMs, headersTimeoutMs = 0, bodyTimeoutMs = 0 } = options;
     const common = { url, connect, keepAliveMs, headersTimeoutMs, bodyTimeoutMs };
@@ -190,7 +198,7 @@ const DEFAULT_CONTROL_CONNECTIONS = 2;
 
 interface ControlPoolOptions {
   readonly url: URL;
-  readonly connect: buildConnector.connector;
+  readonly connect: GuardedConnect;
   readonly connections: number;
   readonly keepAliveMs: number;
   readonly headersTimeoutMs: number;
@@ -199,7 +207,7 @@ interface ControlPoolOptions {
 
 function createControlPool(options: ControlPoolOptions): Pool {
   return new Pool(options.url.origin, {
-    connect: options.connect,
+    connect: asUndiciConnector(options.connect),
     connections: options.connections,
     pipelining: 1,
     allowH2: false,
@@ -208,6 +216,16 @@ function createControlPool(options: ControlPoolOptions): Pool {
     headersTimeout: options.headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
   });
+}
+
+/** undici gives an attempt up by destroying the stream that it got for it. */
+function asUndiciConnector(connect: GuardedConnect): buildConnector.connector {
+  return (_target, callback) => {
+    const attempt = connect(callback);
+    const handle = new Readable({ read: () => {} });
+    handle.once('close', () => attempt.fail(new errors.InformationalError('given up')));
+    return handle as unknown as ReturnType<buildConnector.connector>;
+  };
 }
 
 /** A `host` header would reach another virtual server behind the judged address. */

@@ -8,8 +8,6 @@
 
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
-import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
 
 import type { Clock } from '#core/clock.ts';
 import { decideAddress, isLoopbackHost } from './decide-egress.ts';
@@ -41,32 +39,40 @@ export interface PinnedLookupOptions {
   readonly resolve?: ResolveHost | undefined;
 }
 
-type Outcome = { readonly error: EgressError } | { readonly addresses: readonly LookupAddress[] };
+export type LookupOutcome =
+  | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
+  | { readonly kind: 'refused'; readonly error: EgressError };
 
-/** A `lookup` for net.connect and tls.connect. */
-export function createPinnedLookup(options: PinnedLookupOptions): LookupFunction {
+/** Calls back once, never within the call; what it returns gives the lookup up. */
+export type PinnedLookup = (host: string, done: (outcome: LookupOutcome) => void) => () => void;
+
+export function createPinnedLookup(options: PinnedLookupOptions): PinnedLookup {
   const resolve = options.resolve ?? resolveWithSystem;
-  return (host, lookupOptions, done) => {
+  return (host, done) => {
+    let isOver = false;
     // The first answer counts; later ones are not even judged, so that no record contradicts it.
-    const answer = once((judgement: () => Outcome) => {
+    const answer = (judgement: () => LookupOutcome): void => {
+      if (isOver) return;
+      isOver = true;
       timer.cancel();
       const outcome = judgement();
-      // Never in the caller's stack: an answer at once crashes the process when a TLS
-      // connection then fails at once (its error listener is not there yet).
-      process.nextTick(() => deliver(outcome, lookupOptions.all === true, done));
-    });
+      process.nextTick(done, outcome);
+    };
     const fail = (reason: FailureReason, detail: string | undefined): void =>
       answer(() => failed(options, { host, reason, detail }));
     const timer = options.clock.setTimer(options.timeoutMs, () => fail('dns-timeout', undefined));
-    const { all: _, ...rest } = lookupOptions;
     try {
-      resolve(queryName(options.policy, host), { ...rest, all: true }, (error, addresses) => {
+      resolve(queryName(options.policy, host), { all: true }, (error, addresses) => {
         if (error) fail(failureOf(error), error.code);
         else answer(() => judge(options, host, addresses));
       });
     } catch {
       fail('dns-failed', undefined);
     }
+    return () => {
+      isOver = true;
+      timer.cancel();
+    };
   };
 }
 
@@ -85,25 +91,27 @@ function judge(
   options: PinnedLookupOptions,
   host: string,
   addresses: readonly LookupAddress[],
-): Outcome {
+): LookupOutcome {
   const { policy, port, onDecision } = options;
   if (!Array.isArray(addresses) || addresses.length === 0) {
     onDecision({ verdict: 'deny', stage: 'resolve', reason: 'no-address', host, port });
-    return {
-      error: new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason: 'no-address' }),
-    };
+    return refused(
+      new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason: 'no-address' }),
+    );
   }
-  // Copied before it is judged: what is judged is what gets dialled. The family is ours to state.
-  const pinned = addresses.map(({ address }) => ({ address, family: isIP(address) }));
-  for (const { address } of pinned) {
+  // Copied before it is judged: what is judged is what gets dialled.
+  const pinned = addresses.map(({ address }) => address);
+  for (const address of pinned) {
     const decision = decideAddress(policy, { host, port, address, stage: 'resolve' });
     if (decision.kind === 'allow') continue;
     onDecision({ verdict: 'deny', ...decision, host, port, address });
-    return {
-      error: new EgressError('EGRESS_DENIED', { stage: 'resolve', reason: decision.reason }),
-    };
+    return refused(new EgressError('EGRESS_DENIED', { stage: 'resolve', reason: decision.reason }));
   }
-  return { addresses: pinned };
+  return { kind: 'addresses', addresses: pinned };
+}
+
+function refused(error: EgressError): LookupOutcome {
+  return { kind: 'refused', error };
 }
 
 interface LookupFailure {
@@ -112,31 +120,15 @@ interface LookupFailure {
   readonly detail: string | undefined;
 }
 
-function failed(options: PinnedLookupOptions, { host, reason, detail }: LookupFailure): Outcome {
+function failed(
+  options: PinnedLookupOptions,
+  { host, reason, detail }: LookupFailure,
+): LookupOutcome {
   const record = { verdict: 'failed', stage: 'resolve', reason, host, port: options.port } as const;
   options.onDecision(detail === undefined ? record : { ...record, detail });
-  return { error: new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason }) };
+  return refused(new EgressError('SERVER_UNAVAILABLE', { stage: 'resolve', reason }));
 }
 
 function failureOf(error: NodeJS.ErrnoException): FailureReason {
   return error.code === 'ENOTFOUND' || error.code === 'ENODATA' ? 'dns-not-found' : 'dns-failed';
-}
-
-function deliver(outcome: Outcome, isAll: boolean, done: Parameters<LookupFunction>[2]): void {
-  if ('error' in outcome) {
-    done(outcome.error, '', 0);
-    return;
-  }
-  const [first] = outcome.addresses;
-  if (isAll) done(null, [...outcome.addresses]);
-  else done(null, first?.address ?? '', first?.family ?? 0);
-}
-
-function once<T>(run: (value: T) => void): (value: T) => void {
-  let isDone = false;
-  return (value) => {
-    if (isDone) return;
-    isDone = true;
-    run(value);
-  };
 }

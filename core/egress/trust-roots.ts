@@ -20,6 +20,7 @@ export function trustOf(caBundle: string | undefined): SecureContext | undefined
   const known = contexts.get(caBundle)?.deref();
   if (known !== undefined) return known;
   const made = createSecureContext({
+    minVersion: 'TLSv1.2',
     ca: [...getCACertificates('default'), ...certificatesOf(caBundle)],
   });
   for (const [bundle, context] of contexts) {

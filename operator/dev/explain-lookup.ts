@@ -56,6 +56,6 @@ function lookUpWith(resolve: ResolveHost, question: HostQuestion): Promise<HostA
       }),
   });
   return new Promise((settle) => {
-    lookup(host, { all: true }, () => settle({ addresses, refusal }));
+    lookup(host, () => settle({ addresses, refusal }));
   });
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import { suite, test } from 'node:test';
 
@@ -7,7 +6,6 @@ import { z } from 'zod';
 
 import { systemClock } from '#core/clock.ts';
 import { bareHost, decideAddress, decideUrl, portOf } from '#core/egress/decide-egress.ts';
-import { EgressError } from '#core/egress/egress-error.ts';
 import type { EgressPolicy } from '#core/egress/egress-policy.ts';
 import { createPinnedLookup } from '#core/egress/pinned-lookup.ts';
 import type { ResolveHost } from '#core/egress/pinned-lookup.ts';
@@ -45,13 +43,9 @@ function lookUp(policy: EgressPolicy, url: URL, resolve: ResolveHost): Promise<O
     resolve,
   });
   return new Promise((settle) => {
-    lookup(bareHost(url), { all: true }, (error, addresses) => {
-      if (error instanceof EgressError) settle({ expect: 'deny', stage: error.stage });
-      else
-        settle({
-          expect: 'allow',
-          addresses: (addresses as LookupAddress[]).map(({ address }) => address),
-        });
+    lookup(bareHost(url), (outcome) => {
+      if (outcome.kind === 'refused') settle({ expect: 'deny', stage: outcome.error.stage });
+      else settle({ expect: 'allow', addresses: outcome.addresses });
     });
   });
 }

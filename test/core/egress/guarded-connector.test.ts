@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { suite, test } from 'node:test';
 import { inspect } from 'node:util';
 
@@ -16,6 +19,19 @@ import { exchange } from '#test/support/exchange-outcome.ts';
 import { openFakeRemote } from '#test/support/fake-remote.ts';
 import { createSelfSigned, createTestAuthority } from '#test/support/test-certificates.ts';
 
+/** Counts the bytes of its one connection until that ends. */
+async function openSilent(): Promise<{ server: Server; received: Promise<number>; port: number }> {
+  const bytes = Promise.withResolvers<number>();
+  const server = createServer((socket) => {
+    let count = 0;
+    socket.on('data', (chunk) => (count += chunk.length)).on('error', () => {});
+    socket.on('close', () => bytes.resolve(count));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, received: bytes.promise, port: (server.address() as AddressInfo).port };
+}
+
 suite('guarded connector and certificates', () => {
   test('a request reaches the resolved address under its own name, verified by the CA bundle (R17)', async () => {
     await using remote = await openFakeRemote({ certificate: goodCertificate });
@@ -32,16 +48,22 @@ suite('guarded connector and certificates', () => {
         body: '{"a":1}',
       },
     ]);
-    assert.deepEqual(decisions, [
-      {
-        verdict: 'allow',
-        stage: 'peer',
-        reason: 'ok',
-        host: HOST,
-        port: remote.port,
-        address: '127.0.0.1',
-      },
-    ]);
+    const [{ durationMs, ...decision } = {}] = decisions;
+    assert.ok(durationMs !== undefined && durationMs >= 0);
+    assert.deepEqual(
+      [decision, decisions.length],
+      [
+        {
+          verdict: 'allow',
+          stage: 'peer',
+          reason: 'ok',
+          host: HOST,
+          port: remote.port,
+          address: '127.0.0.1',
+        },
+        1,
+      ],
+    );
   });
 
   const badCertificates = [
@@ -110,6 +132,39 @@ suite('guarded connector and certificates', () => {
     await using _ = pool;
     assertFailed(await exchange(pool), 'CA_BUNDLE_INVALID', 'ca-bundle');
     assert.equal(remote.connections, 0);
+  });
+
+  test('no switch in the environment turns the verification off', async () => {
+    await using remote = await openFakeRemote({
+      certificate: createSelfSigned({ names: [HOST] }),
+    });
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      const { pool } = openPool(remote.port);
+      await using _ = pool;
+      assertFailed(await exchange(pool), 'SERVER_UNAVAILABLE', 'tls-untrusted');
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    }
+    assert.equal(remote.requests.length, 0);
+  });
+
+  test('a denied peer gets no byte, not even the beginning of a TLS handshake', async () => {
+    const { server, received, port } = await openSilent();
+    const exceptions = [{ host: HOST, cidrs: ['127.0.0.0/8'], ports: [port] }];
+    const { pool } = openPool(port, {
+      policy: policyFor(port, { inClusterExceptions: exceptions }),
+      resolve: (_host, _options, callback) => {
+        callback(null, [{ address: '127.0.0.1', family: 4 }]);
+        exceptions.splice(0, 1, { host: HOST, cidrs: ['10.0.0.0/8'], ports: [port] });
+      },
+    });
+    await using _ = pool;
+    assertFailed(await exchange(pool), 'EGRESS_DENIED', 'outside-exception');
+    assert.equal(await received, 0);
+    server.close();
   });
 
   test('a server that speaks no TLS is reported as a failed handshake', async () => {
