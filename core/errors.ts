@@ -264,6 +264,11 @@ const configFaults = {
     'See the conditions of the McpServer.',
     { rpc: 'none', conditionReason: 'ServerNotAccepted' },
   ),
+  HOST_RULE_TOO_WIDE: entry(
+    'An allowed host is a wildcard over a public suffix.',
+    'List the hosts of your servers, or a wildcard below a domain that is yours.',
+    { rpc: 'none', conditionReason: 'HostRuleTooWide' },
+  ),
   CA_BUNDLE_INVALID: entry(
     'The CA bundle is missing or holds no PEM certificate.',
     'Check the ConfigMap and key that egress.caBundleRef names.',

@@ -14,6 +14,7 @@ import {
   type Labels,
   planBinding,
 } from '#operator/reconcile/mcp-binding/plan-binding.ts';
+import { publicSuffixIssues } from '#operator/reconcile/mcp-server/judge-host-rules.ts';
 import {
   type ConfigMapData,
   type JudgedServer,
@@ -196,7 +197,13 @@ function planOne(world: FileWorld, object: LoadedObject, binding: McpBinding): P
 }
 
 function objectIssues({ object, verdict }: Validated): ManifestIssue[] {
-  const issues = verdict.kind === 'invalid' ? verdict.issues : verdict.unsupported;
+  const issues =
+    verdict.kind === 'invalid'
+      ? verdict.issues
+      : [
+          ...verdict.unsupported,
+          ...(verdict.object.kind === 'McpServer' ? publicSuffixIssues(verdict.object) : []),
+        ];
   return issues.map(({ path, message }) => issueAt(object, path, message));
 }
 

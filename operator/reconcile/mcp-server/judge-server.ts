@@ -7,6 +7,8 @@ import { conditionReason } from '#core/errors.ts';
 import type { McpServer, ObjectVerdict } from '#crds/validate-object.ts';
 import { type Verdict, no, yes } from '#operator/reconcile/conditions.ts';
 
+import { publicSuffixIssues } from './judge-host-rules.ts';
+
 /** Data of a ConfigMap; undefined when it does not exist. */
 export type ConfigMapData = Readonly<Record<string, string>> | undefined;
 
@@ -48,6 +50,8 @@ export function judgeServer(verdict: ObjectVerdict, caConfigMap: ConfigMapData):
 export function judgeSpec(verdict: ObjectVerdict): Verdict {
   if (verdict.kind === 'invalid') return no('Invalid', listIssues(verdict.issues));
   if (verdict.unsupported.length > 0) return no('NotSupported', listIssues(verdict.unsupported));
+  const tooWide = verdict.object.kind === 'McpServer' ? publicSuffixIssues(verdict.object) : [];
+  if (tooWide.length > 0) return no(conditionReason('HOST_RULE_TOO_WIDE'), listIssues(tooWide));
   return yes('Accepted', 'The spec is valid.');
 }
 

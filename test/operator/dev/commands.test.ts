@@ -99,6 +99,15 @@ test('bad files: every problem with file, line, column, object and field, exit c
   assert.match(stdout, /invalid: [0-9]+ problems; 2 McpServers, 1 McpBinding in 4 files\n$/);
 });
 
+test('a wildcard over a public suffix is a problem of the field, exit code 1 (R12)', async () => {
+  const directory = await files({
+    'a.yaml': SERVER.replace(/allowedHosts: \[/, 'allowedHosts: ["*.co.uk", '),
+  });
+  const { code, stdout } = await fairlead(['validate', directory]);
+  assert.equal(code, 1);
+  assert.match(stdout, /spec\.egress\.allowedHosts\[0\]: must not be a wildcard over "co\.uk"/);
+});
+
 test('JSON output holds the same problems as data', async () => {
   const directory = await files({ 'a.yaml': SERVER.replace('["*"]', '[]') });
   const { code, stdout } = await fairlead(['validate', directory, '--output', 'json']);
