@@ -1,14 +1,15 @@
 // Builds a real etcd, kube-apiserver and kubectl (and, when asked, the node's programs) from their Go
 // modules into the user's cache, and finds them again. Versions are pinned; a finished build is reused.
-// It never downloads binaries and never leaves a half-built directory behind: a build happens in a
-// temporary directory beside the target and is renamed when complete.
-// A directory of ready programs named by KUBEBUILDER_ASSETS wins over the cache.
-import { spawn } from 'node:child_process';
+// It never downloads binaries. A directory of ready programs named by KUBEBUILDER_ASSETS wins over the cache.
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+
+import { buildGoProgram, inModule, run } from '#test/support/go-module.ts';
+import { buildInto, cacheRoot } from '#test/support/program-cache.ts';
+import type { BuildOptions, Progress } from '#test/support/program-cache.ts';
 
 export const KUBERNETES_VERSION = '1.37.2';
 export const ETCD_VERSION = '3.7.3';
@@ -32,13 +33,6 @@ export interface NodePrograms {
   readonly kubelet: string;
   readonly kubeProxy: string;
 }
-
-export interface BuildOptions {
-  /** Receives one progress line at a time; default: stderr. */
-  readonly onProgress?: (line: string) => void;
-}
-
-type Progress = (line: string) => void;
 
 /** The cache directory of the small build (etcd, kube-apiserver, kubectl). */
 export function controlPlaneDirectory(env: NodeJS.ProcessEnv = process.env): string {
@@ -109,49 +103,11 @@ export async function buildNodePrograms(options: BuildOptions = {}): Promise<Nod
   return built;
 }
 
-function cacheRoot(env: NodeJS.ProcessEnv): string {
-  const base =
-    env.XDG_CACHE_HOME !== undefined && env.XDG_CACHE_HOME !== ''
-      ? env.XDG_CACHE_HOME
-      : join(homedir(), '.cache');
-  return join(base, 'fairlead');
-}
-
-async function buildInto(
-  target: string,
-  options: BuildOptions,
-  build: (out: string, progress: Progress) => Promise<void>,
-): Promise<void> {
-  const startedAt = process.hrtime.bigint();
-  const elapsedSeconds = (): number =>
-    Number((process.hrtime.bigint() - startedAt) / 1_000_000_000n);
-  const write = options.onProgress ?? ((line: string) => process.stderr.write(`${line}\n`));
-  const progress: Progress = (line) => write(`[${String(elapsedSeconds()).padStart(4)} s] ${line}`);
-  await mkdir(dirname(target), { recursive: true });
-  const out = await mkdtemp(`${target}.building-`);
-  try {
-    await build(out, progress);
-    await rename(out, target).catch((error: NodeJS.ErrnoException) => {
-      // Another process finished the same build first: its result is as good as ours.
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
-    });
-    progress(`done: ${target}`);
-  } finally {
-    await rm(out, { recursive: true, force: true });
-  }
-}
-
 async function buildEtcd(out: string, progress: Progress): Promise<void> {
-  await inModule('module fairlead.dev/test/etcd\n\ngo 1.26.0\n', async (directory) => {
-    const main = 'go.etcd.io/etcd/server/v3';
-    await run(['go', 'get', `${main}@v${ETCD_VERSION}`], {
-      directory,
-      label: `resolving etcd ${ETCD_VERSION}`,
-      progress,
-    });
-    const build = ['go', 'build', '-trimpath', '-ldflags', '-s -w', '-o', join(out, 'etcd'), main];
-    await run(build, { directory, label: `building etcd ${ETCD_VERSION}`, progress });
-  });
+  await buildGoProgram(
+    { label: 'etcd', main: 'go.etcd.io/etcd/server/v3', version: ETCD_VERSION },
+    { out: join(out, 'etcd'), progress },
+  );
 }
 
 async function buildKubernetes(
@@ -241,50 +197,6 @@ function kubernetesLinkFlags(): string {
     '-w',
     ...Object.entries(values).map(([name, value]) => `-X ${at}.${name}=${value}`),
   ].join(' ');
-}
-
-async function inModule(goMod: string, use: (directory: string) => Promise<void>): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'fairlead-build-'));
-  try {
-    await writeFile(join(directory, 'go.mod'), goMod);
-    await use(directory);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
-interface RunOptions {
-  readonly directory: string;
-  readonly label?: string;
-  readonly progress?: Progress;
-}
-
-/** Runs a command politely (nice), says so every 20 s while it runs, and returns its stdout. */
-async function run(command: readonly string[], options: RunOptions): Promise<string> {
-  const { directory, label = command.join(' '), progress = () => undefined } = options;
-  progress(label);
-  const heartbeat = setInterval(() => progress(`still ${label}`), 20_000);
-  const child = spawn('nice', ['-n', '10', ...command], {
-    cwd: directory,
-    env: { ...process.env, GOFLAGS: '-buildvcs=false -mod=mod', CGO_ENABLED: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
-  child.stderr
-    .setEncoding('utf8')
-    .on('data', (chunk: string) => (stderr = (stderr + chunk).slice(-8_000)));
-  try {
-    const code = await new Promise<number | null>((resolve, reject) =>
-      child.once('error', reject).once('close', resolve),
-    );
-    if (code !== 0)
-      throw new Error(`${command.slice(0, 3).join(' ')} ended with ${String(code)}:\n${stderr}`);
-    return stdout;
-  } finally {
-    clearInterval(heartbeat);
-  }
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
