@@ -7,6 +7,7 @@ import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 
 import { systemClock } from '#core/clock.ts';
+import { ipv6Groups } from '#core/egress/ipv6-groups.ts';
 
 export interface TestCertificate {
   readonly certPem: string;
@@ -14,7 +15,7 @@ export interface TestCertificate {
 }
 
 export interface CertificateOptions {
-  /** DNS names and IPv4 addresses for subjectAltName. */
+  /** DNS names and addresses for subjectAltName. */
   readonly names: readonly string[];
   /** Of the subject; the Kubernetes API server reads it as the client's group. */
   readonly organization?: string;
@@ -131,6 +132,9 @@ function extension(id: readonly number[], value: Buffer, isCritical = false): Bu
 
 function alternativeName(name: string): Buffer {
   if (isIP(name) === 4) return der(0x87, Buffer.from(name.split('.').map(Number)));
+  const groups = ipv6Groups(name);
+  if (groups !== undefined)
+    return der(0x87, Buffer.from(groups.flatMap((group) => [group >> 8, group & 0xff])));
   return der(0x82, Buffer.from(name, 'ascii'));
 }
 
