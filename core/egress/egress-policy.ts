@@ -18,12 +18,21 @@ export interface EgressPolicy {
   readonly nat64Prefixes?: readonly string[];
   /** Literals judged by their address; never offered by the kinds. */
   readonly allowIpLiterals?: boolean;
+  /** Hops of one exchange; the kinds never offer it. */
+  readonly maxRedirects?: number;
   /** `fairlead dev`: http and https to `localhost` and loopback literals that are listed. */
   readonly development: boolean;
 }
 
 /** Where in the path of a connection a verdict was reached. */
-export type EgressStage = 'url-policy' | 'ip-literal' | 'resolve' | 'connect' | 'peer' | 'request';
+export type EgressStage =
+  | 'url-policy'
+  | 'ip-literal'
+  | 'resolve'
+  | 'connect'
+  | 'peer'
+  | 'request'
+  | 'redirect';
 
 /** Words for metrics and logs; a small closed set. */
 export type DenyReason =
@@ -41,7 +50,14 @@ export type DenyReason =
   | 'no-address'
   | 'other-origin'
   | 'request-form'
-  | 'host-header';
+  | 'host-header'
+  | 'redirect-not-followed'
+  | 'redirect-method'
+  | 'redirect-location'
+  | 'redirect-downgrade'
+  | 'redirect-other-origin'
+  | 'redirect-loop'
+  | 'redirect-limit';
 
 export type EgressVerdict =
   | { readonly kind: 'allow' }

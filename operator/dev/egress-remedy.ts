@@ -45,7 +45,18 @@ const REMEDIES: Readonly<Record<DenyReason, Remedy>> = {
   'other-origin': requestRemedy,
   'request-form': requestRemedy,
   'host-header': requestRemedy,
+  'redirect-not-followed': redirectRemedy,
+  'redirect-method': redirectRemedy,
+  'redirect-location': redirectRemedy,
+  'redirect-downgrade': redirectRemedy,
+  'redirect-other-origin': redirectRemedy,
+  'redirect-loop': redirectRemedy,
+  'redirect-limit': redirectRemedy,
 };
+
+function redirectRemedy(_: Denial, kind: string): string {
+  return `Write the address that the server redirects to into spec.endpoint of ${kind}, if that is the one meant; no field opens this redirect.`;
+}
 
 /** Null for a word that is no reason of a denial. */
 export function egressRemedy(word: string, denial: Denial): string | null {
