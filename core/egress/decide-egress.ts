@@ -92,7 +92,7 @@ const URL_STEPS = [
   {
     name: 'port',
     fault: ({ policy, host, port, isLoopback }) =>
-      isLoopback || isPortListed(policy, host, port) ? undefined : 'port-not-listed',
+      port > 0 && (isLoopback || isPortListed(policy, host, port)) ? undefined : 'port-not-listed',
   },
 ] as const satisfies readonly NamedUrlStep[];
 

@@ -19,6 +19,9 @@ const MAX_LOCATION_LENGTH = 4_096;
 export interface RedirectQuestion {
   readonly policy: EgressPolicy;
   readonly kind: RequestKind;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** The request carries a token, a session or a body. */
+  readonly isPersonal: boolean;
   /** Of the request that was answered. */
   readonly url: URL;
   readonly status: number;
@@ -63,7 +66,9 @@ const STEPS: readonly RedirectStep[] = [
   {
     name: 'origin',
     fault: ({ question, isSameOrigin }) =>
-      question.kind === 'mcp' && !isSameOrigin ? 'redirect-other-origin' : undefined,
+      (question.kind === 'mcp' || question.isPersonal) && !isSameOrigin
+        ? 'redirect-other-origin'
+        : undefined,
   },
   // Two servers that point at each other would keep us busy for ever.
   {
@@ -98,7 +103,7 @@ const STEPS: readonly RedirectStep[] = [
 ];
 
 export function decideRedirect(question: RedirectQuestion): RedirectVerdict {
-  const { kind, status, locations, url } = question;
+  const { kind, method, status, locations, url } = question;
   const [location] = locations;
   if (!REDIRECT_STATUSES.has(status) || location === undefined) return { kind: 'final' };
   const deny = (reason: DenyReason, at = url): RedirectVerdict => ({
@@ -111,7 +116,7 @@ export function decideRedirect(question: RedirectQuestion): RedirectVerdict {
   if (kind === 'token' || kind === 'registration' || kind === 'revocation')
     return deny('redirect-not-followed');
   // Anything but 307 and 308 may turn a POST into a GET: another request than the one that was made.
-  if (kind === 'mcp' && !KEEPS_METHOD.has(status)) return deny('redirect-method');
+  if (method !== 'GET' && !KEEPS_METHOD.has(status)) return deny('redirect-method');
   // Two readers would take two different ones.
   if (locations.length > 1) return deny('redirect-location');
   const target = parseLocation(location, url);

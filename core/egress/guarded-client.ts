@@ -118,7 +118,16 @@ class PolicyClient implements GuardedClient {
       if (answer.kind !== 'answer') return { ...answer, hop };
       const { status } = answer;
       const locations = valuesOf(answer.headers['location']);
-      const next = decideRedirect({ policy, kind: request.kind, url, status, locations, visited });
+      const next = decideRedirect({
+        policy,
+        kind: request.kind,
+        method: request.method,
+        isPersonal: isPersonal(request),
+        url,
+        status,
+        locations,
+        visited,
+      });
       if (next.kind === 'final')
         return {
           kind: 'response',
@@ -184,6 +193,15 @@ class PolicyClient implements GuardedClient {
     this.#onDecision({ verdict: 'deny', stage, reason, host, port });
     return { kind: 'denied', stage, reason, hop };
   }
+}
+
+/** Taking the token out and going on would ask another origin for what it never meant for us. */
+function isPersonal({ headers, body }: ExchangeRequest): boolean {
+  const names = Object.keys(headers);
+  return (
+    body !== undefined ||
+    names.some((name) => name === 'authorization' || name === 'mcp-session-id')
+  );
 }
 
 function valuesOf(header: string | readonly string[] | undefined): readonly string[] {

@@ -42,6 +42,7 @@ suite('decideUrl', () => {
     [production, 'ws://mcp.example.com/', 'scheme'],
     [production, 'file:///etc/passwd', 'scheme'],
     [production, 'https://mcp.example.com:22/', 'port-not-listed'],
+    [development, 'http://localhost:0/', 'port-not-listed'],
     [production, 'https://files.tools.svc.cluster.local:9443/', 'allow'],
     [production, 'https://files.tools.svc.cluster.local/', 'port-not-listed'],
     [production, 'https://8.8.8.8/', 'ip-literal'],

@@ -18,6 +18,8 @@ function decide(location: string, change: Partial<RedirectQuestion> = {}): strin
   const verdict = decideRedirect({
     policy,
     kind: 'discovery',
+    method: 'GET',
+    isPersonal: false,
     url,
     status: 302,
     locations: [location],
@@ -132,7 +134,7 @@ suite('a redirect of discovery', () => {
 });
 
 suite('a redirect of a call', () => {
-  const call = { kind: 'mcp' } as const;
+  const call = { kind: 'mcp', method: 'POST', isPersonal: true } as const;
   for (const status of [307, 308])
     test(`of status ${status} is followed within the origin only`, () => {
       assert.equal(decide('/a/b/', { ...call, status }), 'https://mcp.example.com/a/b/');
@@ -150,6 +152,19 @@ suite('a redirect of a call', () => {
     test(`of status ${status} would change the request`, () => {
       assert.equal(decide('/a/b/', { ...call, status }), 'redirect-method');
     });
+});
+
+test('a request with a token, a session or a body stays within its origin (R14)', () => {
+  const personal = { isPersonal: true } as const;
+  assert.equal(decide('/c', personal), 'https://mcp.example.com/c');
+  assert.equal(decide('https://auth.example.com/c', personal), 'redirect-other-origin');
+});
+
+test('a GET of a stream keeps its method within the origin (R14)', () => {
+  const stream = { kind: 'mcp', method: 'GET', isPersonal: true } as const;
+  assert.equal(decide('/c', stream), 'https://mcp.example.com/c');
+  assert.equal(decide('https://auth.example.com/c', stream), 'redirect-other-origin');
+  assert.equal(decide('/c', { ...stream, method: 'DELETE' }), 'redirect-method');
 });
 
 for (const kind of ['token', 'registration', 'revocation'] satisfies RequestKind[])

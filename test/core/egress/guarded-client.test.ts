@@ -56,19 +56,25 @@ suite('the guarded client', () => {
       url === START ? redirect(response, 'https://auth.example.com/end') : response.end('{}'),
     );
     const outcome = await remote.client.exchange(
-      get(START, {
-        accept: 'application/json',
-        'x-api-key': 'K',
-        cookie: 'c=1',
-        authorization: 'T',
-      }),
+      get(START, { accept: 'application/json', 'x-api-key': 'K', cookie: 'c=1' }),
     );
     assert.equal(brief(outcome), '200 from https://auth.example.com/end after 1');
     assert.deepEqual(remote.seen, [`GET ${START}`, 'GET https://auth.example.com/end']);
     const [first = [], second = []] = remote.headers;
-    assert.ok(['x-api-key', 'cookie', 'authorization'].every((name) => first.includes(name)));
+    assert.ok(['x-api-key', 'cookie'].every((name) => first.includes(name)));
     assert.deepEqual(second.toSorted(), ['accept', 'connection', 'host', 'user-agent']);
   });
+
+  for (const name of ['authorization', 'mcp-session-id']) {
+    test(`takes no ${name} to another origin, and does not go there without it either (R14)`, async () => {
+      await using remote = await openNamedRemote((_request, response) =>
+        redirect(response, 'https://auth.example.com/end'),
+      );
+      const outcome = await remote.client.exchange(get(START, { [name]: 'T' }));
+      assert.equal(outcome.kind === 'denied' && outcome.reason, 'redirect-other-origin');
+      assert.deepEqual(remote.seen, [`GET ${START}`]);
+    });
+  }
 
   test('keeps what it left out when a redirect leads back', async () => {
     await using remote = await openNamedRemote((_request, response, url) => {
