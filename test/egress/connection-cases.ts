@@ -17,6 +17,7 @@ import { exchange } from '#test/support/exchange-outcome.ts';
 import { dnsAnswerSchema, resolverOf, scriptedResolver } from './case-resolver.ts';
 import type { CaseGiven } from './corpus-file.ts';
 import type { CaseWorld } from './case-world.ts';
+import { openClient, verdictOf } from './guarded-exchange.ts';
 import type { Verdict } from './observation.ts';
 import { scaledClock } from './scaled-clock.ts';
 
@@ -30,20 +31,24 @@ export async function runUrlCase(world: CaseWorld, given: CaseGiven): Promise<Ve
   const text = z.string().parse(given.input);
   const url = URL.parse(text);
   if (url === null) return { expect: 'deny', stage: 'parse' };
-  await using pool = openPool(world, { url, resolve: resolverOf(given.resolve) });
-  return await send(pool, url);
+  return reach(world, url, resolverOf(given.resolve));
 }
 
 /** The address as the answer to a lookup of a name that the policy allows. */
 export async function runAddressCase(world: CaseWorld, given: CaseGiven): Promise<Verdict> {
   const address = z.string().parse(given.input);
   const url = allowedUrl(world.policy);
-  await using pool = openPool(world, { url, resolve: scriptedResolver([{ A: [address] }]) });
-  return await send(pool, url);
+  return reach(world, url, scriptedResolver([{ A: [address] }]));
 }
 
 export function runMetadataCase(world: CaseWorld, given: CaseGiven): Promise<Verdict> {
   return isIP(String(given.input)) === 0 ? runUrlCase(world, given) : runAddressCase(world, given);
+}
+
+async function reach(world: CaseWorld, url: URL, resolve: ResolveHost): Promise<Verdict> {
+  await using opened = openClient(world, { resolve });
+  const request = { kind: 'discovery', url, method: 'GET', headers: {} } as const;
+  return verdictOf(await opened.client.exchange(request), opened);
 }
 
 const dnsInput = z.object({ url: z.string(), lookups: z.array(dnsAnswerSchema).min(1) });

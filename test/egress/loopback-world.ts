@@ -10,6 +10,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { TLSSocket } from 'node:tls';
 
 import type { IssuedCertificates } from './issued-certificates.ts';
@@ -166,11 +167,6 @@ async function writeAnswer(socket: Socket, answer: CannedAnswer): Promise<void> 
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
   if (typeof body === 'string') lines.push(`content-length: ${Buffer.byteLength(body)}\r\n`);
   socket.write(`HTTP/1.1 ${status} Canned\r\n${lines.join('')}connection: close\r\n\r\n`);
-  if (typeof body === 'string') socket.write(body);
-  else
-    for await (const chunk of body) {
-      if (socket.destroyed) return;
-      if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
-    }
-  socket.end();
+  if (typeof body === 'string') socket.end(body);
+  else await pipeline(body, socket);
 }

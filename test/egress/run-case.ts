@@ -5,9 +5,11 @@ import { compareCase } from './compare-case.ts';
 import type { CaseWorld } from './case-world.ts';
 import { runAddressCase, runDnsCase, runMetadataCase, runUrlCase } from './connection-cases.ts';
 import type { CaseGiven, CorpusEntry, EgressCorpus } from './corpus-file.ts';
+import { runDocumentCase } from './document-cases.ts';
 import { runHostRuleCase } from './host-rule-cases.ts';
 import type { IssuedCertificates } from './issued-certificates.ts';
 import { LoopbackWorld } from './loopback-world.ts';
+import { runRedirectCase } from './redirect-cases.ts';
 import type { SeenRequest, Verdict } from './observation.ts';
 
 export interface CaseResult {
@@ -29,6 +31,8 @@ const RUNNERS: Readonly<Record<string, RunCase>> = {
   ip: runAddressCase,
   metadata: runMetadataCase,
   dns: runDnsCase,
+  redirect: runRedirectCase,
+  document: runDocumentCase,
 };
 
 /** A case that hangs is a failure too. */
