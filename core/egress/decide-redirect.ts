@@ -129,6 +129,12 @@ export function decideRedirect(question: RedirectQuestion): RedirectVerdict {
   return { kind: 'follow', url: target, isSameOrigin };
 }
 
+/** One per line of the message, whatever Node's types say of repeated headers. */
+export function headerValues(header: string | readonly string[] | undefined): readonly string[] {
+  if (header === undefined) return [];
+  return typeof header === 'string' ? [header] : header;
+}
+
 /** Only what every reader reads alike: no blanks, controls, backslashes or characters beyond ASCII. */
 function parseLocation(location: string, base: URL): URL | undefined {
   if (location.length > MAX_LOCATION_LENGTH || !URI_REFERENCE.test(location)) return undefined;

@@ -10,7 +10,7 @@ import type { ErrorCode } from '#core/errors.ts';
 import { USER_AGENT } from '#core/version.ts';
 import { collectAnswer } from './collect-answer.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
-import { decideRedirect } from './decide-redirect.ts';
+import { decideRedirect, headerValues } from './decide-redirect.ts';
 import type { RequestKind } from './decide-redirect.ts';
 import type { OpenSocket } from './dial-addresses.ts';
 import type {
@@ -117,7 +117,7 @@ class PolicyClient implements GuardedClient {
       const answer = await this.#send({ ...request, url, headers }, { ...limits, endsMs });
       if (answer.kind !== 'answer') return { ...answer, hop };
       const { status } = answer;
-      const locations = valuesOf(answer.headers['location']);
+      const locations = headerValues(answer.headers['location']);
       const next = decideRedirect({
         policy,
         kind: request.kind,
@@ -202,11 +202,6 @@ function isPersonal({ headers, body }: ExchangeRequest): boolean {
     body !== undefined ||
     names.some((name) => name === 'authorization' || name === 'mcp-session-id')
   );
-}
-
-function valuesOf(header: string | readonly string[] | undefined): readonly string[] {
-  if (header === undefined) return [];
-  return typeof header === 'string' ? [header] : header;
 }
 
 function safeHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -7,6 +7,7 @@
 // one and the same guarded connector.
 // A changed policy is a new pool: close() lets the old one finish, destroy() ends it at once.
 
+import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 
 import { errors, Pool } from 'undici';
@@ -19,6 +20,7 @@ import { CallExchange } from './call-exchange.ts';
 import type { CallHandler } from './call-exchange.ts';
 import { CallPool } from './call-pool.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
+import { decideRedirect, headerValues } from './decide-redirect.ts';
 import { EgressError } from './egress-error.ts';
 import type {
   DenyReason,
@@ -72,6 +74,13 @@ export interface GuardedPoolStats {
   readonly queued: number;
 }
 
+export interface RedirectedAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Paths that this call has been sent to, the last one last. */
+  readonly paths: readonly string[];
+}
+
 export interface GuardedPool extends AsyncDisposable {
   readonly origin: string;
   /**
@@ -82,6 +91,11 @@ export interface GuardedPool extends AsyncDisposable {
   dispatch(options: Dispatcher.DispatchOptions, handler: CallHandler): boolean;
   /** undici's request, for control-plane exchanges; the caller reads or dumps the body. */
   request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>;
+  /**
+   * Where a call is to be sent again, byte for byte: the path of a 307 or 308 within the origin,
+   * whose server has said that it did not act. Undefined for every other answer.
+   */
+  redirectedPath(answer: RedirectedAnswer): string | undefined;
   stats(): GuardedPoolStats;
   /** Lets requests in flight finish; new ones fail as not sent. */
   close(): Promise<void>;
@@ -98,6 +112,7 @@ class JudgedPool implements GuardedPool {
   readonly origin: string;
   readonly #host: string;
   readonly #port: number;
+  readonly #policy: EgressPolicy;
   readonly #urlVerdict: EgressVerdict;
   readonly #onDecision: OnEgressDecision;
   readonly #calls: CallPool;
@@ -108,6 +123,7 @@ class JudgedPool implements GuardedPool {
     this.origin = url.origin;
     this.#host = bareHost(url);
     this.#port = portOf(url);
+    this.#policy = options.policy;
     this.#urlVerdict = decideUrl(options.policy, url);
     this.#onDecision = options.onDecision ?? (() => {});
     const clock = options.clock ?? systemClock;
@@ -141,6 +157,27 @@ class JudgedPool implements GuardedPool {
     const refusal = this.#refuse(options);
     if (refusal !== undefined) throw refusal;
     return this.#control.request(options);
+  }
+
+  redirectedPath({ status, headers, paths }: RedirectedAnswer): string | undefined {
+    if (status !== 307 && status !== 308) return undefined;
+    const visited = paths.map((path) => new URL(path, this.origin));
+    const url = visited.at(-1);
+    if (url === undefined) return undefined;
+    const question = {
+      policy: this.#policy,
+      kind: 'mcp',
+      method: 'POST',
+      isPersonal: true,
+      url,
+      status,
+      locations: headerValues(headers['location']),
+      visited,
+    } as const;
+    const verdict = decideRedirect(question);
+    if (verdict.kind === 'follow') return `${verdict.url.pathname}${verdict.url.search}`;
+    if (verdict.kind === 'deny') this.#denied('redirect', verdict.reason);
+    return undefined;
   }
 
   stats(): GuardedPoolStats {

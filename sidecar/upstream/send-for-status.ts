@@ -22,16 +22,10 @@ export async function sendForStatus(
   target: UpstreamTarget,
   request: StatusRequest,
 ): Promise<number> {
-  const { httpMethod, headers, body, timeoutMs } = request;
   const controller = new AbortController();
-  const timer = target.clock.setTimer(timeoutMs, () => controller.abort());
+  const timer = target.clock.setTimer(request.timeoutMs, () => controller.abort());
   try {
-    const options = requestOptions(target.path, { method: httpMethod, headers, body });
-    const answer = await target.pool.request({ ...options, signal: controller.signal });
-    await answer.body
-      .dump({ limit: MAX_DUMPED_BYTES, signal: controller.signal })
-      .catch(() => undefined);
-    return answer.statusCode;
+    return await sendAlong(target, request, controller.signal);
   } catch (error) {
     if (controller.signal.aborted)
       throw new FairleadError('SERVER_UNAVAILABLE', { logDetail: 'no answer in time' });
@@ -41,5 +35,26 @@ export async function sendForStatus(
     });
   } finally {
     timer.cancel();
+  }
+}
+
+/** Follows what a server does not act on itself, within its origin. */
+async function sendAlong(
+  target: UpstreamTarget,
+  request: StatusRequest,
+  signal: AbortSignal,
+): Promise<number> {
+  const { httpMethod, headers, body } = request;
+  const paths = [target.path];
+  for (let path: string | undefined = target.path; ; paths.push(path)) {
+    const options = requestOptions(path, { method: httpMethod, headers, body });
+    const answer = await target.pool.request({ ...options, signal });
+    await answer.body.dump({ limit: MAX_DUMPED_BYTES, signal }).catch(() => undefined);
+    path = target.pool.redirectedPath({
+      status: answer.statusCode,
+      headers: answer.headers,
+      paths,
+    });
+    if (path === undefined) return answer.statusCode;
   }
 }

@@ -1,7 +1,8 @@
 // Sends one JSON-RPC request to a server and reports what comes back, over the pool's dispatch and
 // without promises: JSON in one piece, streams message by message, everything else as a failure
-// that says whether the server may have acted. A deadline guards each request. It never follows a
-// redirect, never retries, never sends an Origin, and never reads what a message means.
+// that says whether the server may have acted. A deadline guards each request. It follows a 307 or
+// 308 within the origin, by which a server says that it did not act, and nothing else; it never
+// retries, never sends an Origin, and never reads what a message means.
 // MCP 2026-07-28 and 2025-11-25, Streamable HTTP, "Sending Messages".
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -37,7 +38,7 @@ interface Controller {
   resume(): void;
 }
 
-type Phase = 'waiting' | 'json' | 'stream' | 'error' | 'done';
+type Phase = 'waiting' | 'json' | 'stream' | 'redirect' | 'error' | 'done';
 
 /** The sink is never called before this returns. */
 export function sendRequest(
@@ -66,6 +67,8 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   #headers: IncomingHttpHeaders | undefined;
   #body: BodyBuffer | undefined;
   #reader: SseReader | undefined;
+  /** Where the request was sent to before, and is to go next; only of one that was redirected. */
+  #paths: string[] | undefined;
 
   constructor(target: UpstreamTarget, request: OutgoingRequest, sink: AnswerSink) {
     this.#target = target;
@@ -79,11 +82,8 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   }
 
   start(): void {
-    const { body, headers } = this.#request;
     this.#target.deadlines.add(this);
-    const options = requestOptions(this.#target.path, { method: 'POST', headers, body });
-    this.#target.pool.dispatch(options, this);
-    this.#isDispatching = false;
+    this.#dispatch(this.#target.path);
   }
 
   abort(): void {
@@ -127,7 +127,7 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
     this.#sink.onHeaders?.(status, headers);
     if (this.#hasEnded()) return;
     if (status === 200) this.#startBody(headers);
-    else this.#phase = 'error';
+    else this.#phase = status < 400 && this.#isRedirected() ? 'redirect' : 'error';
   }
 
   onResponseData(_controller: Controller, chunk: Buffer): void {
@@ -139,6 +139,7 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
       case 'json':
         this.#collect(chunk, this.#request.maxResponseBytes);
         return;
+      case 'redirect':
       case 'error':
         this.#collect(chunk, MAX_ERROR_BODY_BYTES);
         return;
@@ -155,6 +156,9 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
         return;
       case 'json':
         this.#endJson();
+        return;
+      case 'redirect':
+        this.#sendAgain();
         return;
       case 'error':
         this.#endError();
@@ -176,7 +180,7 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
       queueMicrotask(() => this.onResponseError(null, error));
       return;
     }
-    if (this.#phase === 'error') {
+    if (this.#phase === 'error' || this.#phase === 'redirect') {
       this.#endError();
       return;
     }
@@ -194,6 +198,32 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
       'unknown',
       `one event is over ${this.#request.maxResponseBytes} bytes`,
     );
+  }
+
+  #dispatch(path: string): void {
+    const { body, headers } = this.#request;
+    const options = requestOptions(path, { method: 'POST', headers, body });
+    this.#isDispatching = true;
+    this.#target.pool.dispatch(options, this);
+    this.#isDispatching = false;
+  }
+
+  #isRedirected(): boolean {
+    const paths = this.#paths ?? [this.#target.path];
+    const answer = { status: this.#status, headers: this.#headers ?? {}, paths };
+    const path = this.#target.pool.redirectedPath(answer);
+    if (path !== undefined) this.#paths = [...paths, path];
+    return path !== undefined;
+  }
+
+  /** As if it had not been sent before: the server has said that it did not act. */
+  #sendAgain(): void {
+    this.#phase = 'waiting';
+    this.#controller = undefined;
+    this.#isComplete = false;
+    this.#body = undefined;
+    this.#headers = undefined;
+    this.#dispatch(this.#paths?.at(-1) ?? this.#target.path);
   }
 
   /** Also when the sink has just aborted. */
@@ -218,8 +248,9 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   #collect(chunk: Buffer, maxBytes: number): void {
     this.#body ??= new BodyBuffer();
     if (this.#body.push(chunk, maxBytes)) return;
-    if (this.#phase === 'error') this.#endError();
-    else this.#fail('RESPONSE_TOO_LARGE', 'unknown', `the answer is over ${maxBytes} bytes`);
+    if (this.#phase === 'json')
+      this.#fail('RESPONSE_TOO_LARGE', 'unknown', `the answer is over ${maxBytes} bytes`);
+    else this.#endError();
   }
 
   #endJson(): void {
@@ -283,7 +314,7 @@ class UpstreamExchange implements InFlightRequest, SseListener, Timed {
   onDeadline(): void {
     if (this.#controller === undefined) {
       this.#fail('SERVER_UNAVAILABLE', 'no', 'no connection within the request timeout');
-    } else if (this.#phase === 'error') {
+    } else if (this.#phase === 'error' || this.#phase === 'redirect') {
       this.#endError();
     } else {
       this.#fail('CALL_TIMED_OUT', 'unknown', this.#silence());

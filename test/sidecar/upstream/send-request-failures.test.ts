@@ -68,9 +68,9 @@ const failures: readonly (readonly [
     { code: 'OUTCOME_UNKNOWN', sent: 'unknown', status: 503, retryAfterMs: 1_000 },
   ],
   [
-    '307 to the same host',
-    { kind: 'reply', status: 307, headers: { location: '/mcp/' } },
-    { code: 'UPSTREAM_REDIRECTED', sent: 'no', status: 307, location: '/mcp/' },
+    '307 to itself',
+    { kind: 'reply', status: 307, headers: { location: '/mcp' } },
+    { code: 'UPSTREAM_REDIRECTED', sent: 'no', status: 307, location: '/mcp' },
   ],
   [
     '302 to another host',
