@@ -17,6 +17,7 @@ import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
 import type { Nat64Address } from './ipv6-groups.ts';
 
 const ALLOW: EgressVerdict = { kind: 'allow' };
+const HOST_FORM = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 const LOOPBACK_IPV4 = /^127\.\d+\.\d+\.\d+$/;
 /** Names that only a private resolver answers; a policy of `*` means public names. */
 const INTERNAL_NAME = new RegExp(`(^|[.])${INTERNAL_DOMAINS}$`);
@@ -71,6 +72,15 @@ const URL_STEPS = [
     name: 'trailing-dot',
     fault: ({ url }) =>
       url.hostname === '' || url.hostname.endsWith('.') ? 'trailing-dot' : undefined,
+  },
+  // The URL parser takes `"x.example.com`, which a wildcard covers; resolvers, proxies and logs read
+  // such names each in their own way.
+  {
+    name: 'host-form',
+    fault: ({ url, host, isLiteral }) =>
+      isLiteral || url.hostname.endsWith('.') || (host.length <= 253 && HOST_FORM.test(host))
+        ? undefined
+        : 'host-form',
   },
   // An address is no name: it proves no certificate and passes by every rule about names.
   {

@@ -138,8 +138,9 @@ export function headerValues(header: string | readonly string[] | undefined): re
 /** Only what every reader reads alike: no blanks, controls, backslashes or characters beyond ASCII. */
 function parseLocation(location: string, base: URL): URL | undefined {
   if (location.length > MAX_LOCATION_LENGTH || !URI_REFERENCE.test(location)) return undefined;
-  // A scheme without an authority (`https:/x`, `https:x`) is relative to some and absolute to others.
-  if (/^https?:(?!\/\/[^/])/i.test(location)) return undefined;
+  // A scheme without an authority (`https:/x`, `https:x`) is relative to some and absolute to others,
+  // and what follows three slashes is a path to some and a host to others.
+  if (/^(https?:(?!\/\/[^/])|\/\/\/)/i.test(location)) return undefined;
   const target = URL.parse(location, base.href);
   if (target?.protocol !== 'https:' && target?.protocol !== 'http:') return undefined;
   return target;

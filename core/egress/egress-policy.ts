@@ -40,6 +40,7 @@ export type DenyReason =
   | 'user-information'
   | 'plain-http'
   | 'trailing-dot'
+  | 'host-form'
   | 'ip-literal'
   | 'host-not-listed'
   | 'internal-name'

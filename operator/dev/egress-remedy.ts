@@ -29,6 +29,8 @@ const REMEDIES: Readonly<Record<DenyReason, Remedy>> = {
     `Use https, in spec.endpoint of ${kind} too; plain http is for loopback addresses in "fairlead dev" (--development) only.`,
   'trailing-dot': () =>
     'Write the host without the final dot; no field of McpServer opens that spelling.',
+  'host-form': () =>
+    'Write the host with letters, digits, "-" and "_", in labels of 1 to 63 characters; no field of McpServer opens others.',
   'ip-literal': (_, kind) =>
     `Give the server a host name and list that in spec.egress.allowedHosts of ${kind}; addresses in URLs are never reached.`,
   'host-not-listed': hostRemedy,

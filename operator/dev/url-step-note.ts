@@ -13,27 +13,22 @@ export interface StepView {
 }
 
 export function urlStepNote(name: UrlStepName, view: StepView): string | null {
-  const { policy, url, isDenied } = view;
-  switch (name) {
-    case 'scheme':
-    case 'encryption':
-      return url.protocol.slice(0, -1);
-    case 'user-information':
-      return isDenied ? 'present' : 'none';
-    case 'trailing-dot':
-      return isDenied ? url.hostname : 'none';
-    case 'ip-literal':
-      return isDenied ? url.hostname : null;
-    case 'host':
-      return hostNote(policy, url);
-    case 'public-name':
-      return publicNameNote(policy, url);
-    case 'port':
-      return portNote(policy, url);
-    default:
-      return name satisfies never;
-  }
+  return NOTES[name](view);
 }
+
+const deniedHost = ({ url, isDenied }: StepView): string | null => (isDenied ? url.hostname : null);
+
+const NOTES: Readonly<Record<UrlStepName, (view: StepView) => string | null>> = {
+  scheme: ({ url }) => url.protocol.slice(0, -1),
+  encryption: ({ url }) => url.protocol.slice(0, -1),
+  'user-information': ({ isDenied }) => (isDenied ? 'present' : 'none'),
+  'trailing-dot': (view) => deniedHost(view) ?? 'none',
+  'host-form': deniedHost,
+  'ip-literal': deniedHost,
+  host: ({ policy, url }) => hostNote(policy, url),
+  'public-name': ({ policy, url }) => publicNameNote(policy, url),
+  port: ({ policy, url }) => portNote(policy, url),
+};
 
 function publicNameNote({ allowedHosts }: EgressPolicy, url: URL): string {
   return allowedHosts.includes('*') ? url.hostname : 'hosts are listed by name';

@@ -68,6 +68,7 @@ suite('a redirect of discovery', () => {
     ['https:/evil.org/', 'redirect-location'],
     ['https:evil.org', 'redirect-location'],
     ['https:///evil.org', 'redirect-location'],
+    ['///mcp.example.com/', 'redirect-location'],
     ['https://', 'redirect-location'],
     ['http://[', 'redirect-location'],
     ['ht\ttps://evil.org/', 'redirect-location'],

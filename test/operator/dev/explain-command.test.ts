@@ -285,6 +285,7 @@ issues  McpServer tools/issues, endpoint https://mcp.example.com/mcp
   url-policy  user-information  allow      none
   url-policy  encryption        allow      https
   url-policy  trailing-dot      allow      none
+  url-policy  host-form         allow
   url-policy  ip-literal        allow
   url-policy  host              allow      listed as mcp.example.com (spec.egress.allowedHosts[0])
   url-policy  public-name       allow      hosts are listed by name
