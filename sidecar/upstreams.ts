@@ -9,9 +9,9 @@ import { CallRelay } from '#sidecar/relay/call-relay.ts';
 import type { UpstreamDeps, Upstreams } from './sidecar.ts';
 
 export function openUpstreams({ clock, log, metrics, isDevelopment }: UpstreamDeps): Upstreams {
-  const onEgressDecision = (decision: EgressDecision): void => {
-    metrics.egressDecided(decision);
-    const line: EgressLogLine = { event: 'egress', ...decision };
+  const onEgressDecision = (alias: string, decision: EgressDecision): void => {
+    metrics.egressDecided(alias, decision);
+    const line = egressLine(alias, decision);
     if (decision.verdict === 'allow') log.info(line, 'egress');
     else log.warn(line, 'egress');
   };
@@ -30,5 +30,16 @@ export function openUpstreams({ clock, log, metrics, isDevelopment }: UpstreamDe
     apply: (config) => registry.apply(config),
     status: () => registry.status(),
     close: (graceMs) => registry.close(graceMs),
+  };
+}
+
+function egressLine(alias: string, decision: EgressDecision): EgressLogLine {
+  const { durationMs, lookupMs, ...rest } = decision;
+  return {
+    event: 'egress',
+    alias,
+    ...rest,
+    ...(durationMs === undefined ? {} : { duration_ms: durationMs }),
+    ...(lookupMs === undefined ? {} : { lookup_ms: lookupMs }),
   };
 }

@@ -94,6 +94,10 @@ export interface EgressDecision {
   readonly detail?: string;
   /** Since the connection attempt began; absent for requests that were refused without one. */
   readonly durationMs?: number;
+  /** How long the resolver took; on the first record after a lookup. */
+  readonly lookupMs?: number;
+  /** Which redirect of its exchange was followed, or refused; the first is 1. */
+  readonly hop?: number;
 }
 
 export type OnEgressDecision = (record: EgressDecision) => void;

@@ -139,6 +139,14 @@ class PolicyClient implements GuardedClient {
         };
       if (next.kind === 'deny')
         return this.#denied(next, { stage: 'redirect', reason: next.reason, hop: hop + 1 });
+      this.#onDecision({
+        verdict: 'allow',
+        stage: 'redirect',
+        reason: 'ok',
+        host: bareHost(next.url),
+        port: portOf(next.url),
+        hop: hop + 1,
+      });
       if (!next.isSameOrigin) headers = safeHeaders(headers);
       url = next.url;
       visited.push(url);
@@ -190,7 +198,8 @@ class PolicyClient implements GuardedClient {
   ): ExchangeOutcome {
     const { stage, reason, hop } = denial;
     const [host, port] = at instanceof URL ? [bareHost(at), portOf(at)] : [at.host, at.port];
-    this.#onDecision({ verdict: 'deny', stage, reason, host, port });
+    const redirect = hop === 0 ? {} : { hop };
+    this.#onDecision({ verdict: 'deny', stage, reason, host, port, ...redirect });
     return { kind: 'denied', stage, reason, hop };
   }
 }

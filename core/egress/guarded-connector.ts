@@ -49,6 +49,9 @@ class Connecting {
   readonly #tls: TlsClient | undefined;
   readonly #attempt: ConnectAttempt;
   readonly #startedMs: number;
+  /** Until the first record after the lookup. */
+  #resolvingSinceMs: number | undefined;
+  #lookupMs: number | undefined;
 
   constructor(
     options: ConnectorOptions,
@@ -82,13 +85,18 @@ class Connecting {
   }
 
   #resolve(): void {
-    const { host, connectTimeoutMs } = this.#options;
+    const { host, clock, connectTimeoutMs } = this.#options;
+    this.#resolvingSinceMs = clock.monotonicMs();
     const lookup: PinnedLookup = createPinnedLookup({
       ...this.#options,
       timeoutMs: lookupTimeoutMs(connectTimeoutMs),
-      onDecision: (decision) => this.#record(decision),
+      onDecision: (decision) => {
+        this.#endLookup();
+        this.#record(decision);
+      },
     });
     const cancel = lookup(host, (outcome) => {
+      this.#endLookup();
       if (this.#attempt.isSettled) return;
       if (outcome.kind === 'refused') this.#attempt.fail(outcome.error);
       else this.#dial(outcome.addresses);
@@ -176,9 +184,21 @@ class Connecting {
     this.#record({ verdict: 'failed', stage: 'connect', reason, address, ...detail });
   }
 
+  #endLookup(): void {
+    if (this.#resolvingSinceMs === undefined) return;
+    this.#lookupMs = this.#msSince(this.#resolvingSinceMs);
+    this.#resolvingSinceMs = undefined;
+  }
+
   #record(decision: Omit<EgressDecision, 'host' | 'port' | 'durationMs'>): void {
-    const { host, port, clock, onDecision } = this.#options;
-    const durationMs = Math.round((clock.monotonicMs() - this.#startedMs) * 10) / 10;
-    onDecision({ ...decision, host, port, durationMs });
+    const { host, port, onDecision } = this.#options;
+    const durationMs = this.#msSince(this.#startedMs);
+    const lookup = this.#lookupMs === undefined ? {} : { lookupMs: this.#lookupMs };
+    this.#lookupMs = undefined;
+    onDecision({ ...decision, host, port, durationMs, ...lookup });
+  }
+
+  #msSince(startMs: number): number {
+    return Math.round((this.#options.clock.monotonicMs() - startMs) * 10) / 10;
   }
 }

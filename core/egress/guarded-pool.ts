@@ -175,9 +175,17 @@ class JudgedPool implements GuardedPool {
       visited,
     } as const;
     const verdict = decideRedirect(question);
-    if (verdict.kind === 'follow') return `${verdict.url.pathname}${verdict.url.search}`;
-    if (verdict.kind === 'deny') this.#denied('redirect', verdict.reason);
-    return undefined;
+    const record = {
+      stage: 'redirect',
+      host: this.#host,
+      port: this.#port,
+      hop: visited.length,
+    } as const;
+    if (verdict.kind === 'deny')
+      this.#onDecision({ ...record, verdict: 'deny', reason: verdict.reason });
+    if (verdict.kind !== 'follow') return undefined;
+    this.#onDecision({ ...record, verdict: 'allow', reason: 'ok' });
+    return `${verdict.url.pathname}${verdict.url.search}`;
   }
 
   stats(): GuardedPoolStats {

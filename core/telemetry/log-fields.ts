@@ -35,6 +35,8 @@ export const LOG_FIELDS = {
   host: 'host',
   port: 'port',
   address: 'address',
+  lookupMs: 'lookup_ms',
+  hop: 'hop',
 } as const;
 
 export type LogFieldName = (typeof LOG_FIELDS)[keyof typeof LOG_FIELDS];
@@ -79,9 +81,12 @@ export interface EgressLogLine {
   readonly verdict: 'allow' | 'deny' | 'failed';
   readonly stage: string;
   readonly reason: string;
-  readonly server_id?: string | undefined;
+  readonly alias: string;
   readonly host: string;
   readonly port: number;
   readonly address?: string | undefined;
   readonly detail?: string | undefined;
+  readonly duration_ms?: number | undefined;
+  readonly lookup_ms?: number | undefined;
+  readonly hop?: number | undefined;
 }

@@ -10,8 +10,8 @@ import type { MetricRegistry, Sample, ScrapedMetric } from './series.ts';
 
 /** A binding has at most 64 servers. */
 const MAX_SERVERS = 64;
-/** verdict x stage x reason is a closed set far below this; the cap holds if it ever is not. */
-const MAX_WORD_SERIES = 256;
+/** verdict x stage x reason is a closed set, of which a server sees few; the cap holds if not. */
+const MAX_WORD_SERIES = 64;
 
 export interface FinishedCall {
   /** Undefined for requests that belong to no one server. */
@@ -32,13 +32,18 @@ export interface ServerState {
   readonly toolCount: number;
 }
 
+export type CountedDecision = Pick<
+  EgressDecision,
+  'verdict' | 'stage' | 'reason' | 'lookupMs' | 'hop'
+>;
+
 export interface SidecarMetrics {
   /** The servers of the configuration in force; the series of all others go. */
   serversAnnounced(aliases: readonly string[]): void;
   callStarted(alias: string): void;
   /** Also for a call that was refused before `callStarted`: then `wasStarted` is false. */
   callFinished(call: FinishedCall, wasStarted?: boolean): void;
-  egressDecided(decision: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>): void;
+  egressDecided(alias: string, decision: CountedDecision): void;
   configReloaded(outcome: ReloadOutcome, atMs: number): void;
   /** The revision in force. */
   configInForce(revision: string): void;
@@ -59,13 +64,17 @@ class ServerSeries {
   readonly refreshes = new Map<RefreshOutcome, number>();
   readonly duration = new DurationHistogram();
   readonly queueWait = new DurationHistogram();
+  readonly egress = new Map<string, DecisionCount>();
+  readonly lookup = new DurationHistogram();
+  redirectHops = 0;
+}
+
+interface DecisionCount {
+  readonly words: Readonly<Record<'verdict' | 'stage' | 'reason', string>>;
+  count: number;
 }
 
 interface GlobalSeries {
-  readonly egress: Map<
-    string,
-    { readonly labels: Readonly<Record<string, string>>; count: number }
-  >;
   readonly reloads: Map<ReloadOutcome, number>;
   readonly sessions: Map<'agent' | 'upstream', number>;
   lastReloadMs: number;
@@ -77,7 +86,6 @@ interface GlobalSeries {
 export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
   const servers = new SeriesFamily(MAX_SERVERS, () => new ServerSeries());
   const global: GlobalSeries = {
-    egress: new Map(),
     reloads: new Map(),
     sessions: new Map(),
     lastReloadMs: 0,
@@ -88,6 +96,7 @@ export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
   for (const metric of [
     ...callMetrics(servers),
     ...catalogMetrics(servers),
+    ...egressMetrics(servers),
     ...globalMetrics(global),
   ])
     registerScraped(registry, metric);
@@ -98,7 +107,7 @@ export function createSidecarMetrics(registry: MetricRegistry): SidecarMetrics {
     },
     callFinished: (call, wasStarted = true) =>
       countCall(servers.get(call.alias ?? OTHER_KEY), call, wasStarted),
-    egressDecided: (decision) => countEgress(global, decision),
+    egressDecided: (alias, decision) => countEgress(servers.get(alias), decision),
     configReloaded(outcome, atMs) {
       increment(global.reloads, outcome);
       global.lastReloadMs = atMs;
@@ -131,14 +140,17 @@ function countCall(series: ServerSeries, call: FinishedCall, wasStarted: boolean
 }
 
 function countEgress(
-  { egress }: GlobalSeries,
-  { verdict, stage, reason }: Pick<EgressDecision, 'verdict' | 'stage' | 'reason'>,
+  series: ServerSeries,
+  { verdict, stage, reason, lookupMs, hop }: CountedDecision,
 ): void {
+  if (lookupMs !== undefined) series.lookup.observeMs(lookupMs);
+  if (hop !== undefined && verdict === 'allow') series.redirectHops += 1;
+  const { egress } = series;
   const key = `${verdict} ${stage} ${reason}`;
   const known = egress.get(key);
   if (known !== undefined) known.count += 1;
   else if (egress.size < MAX_WORD_SERIES)
-    egress.set(key, { labels: { verdict, stage, reason }, count: 1 });
+    egress.set(key, { words: { verdict, stage, reason }, count: 1 });
 }
 
 function increment<Key>(counts: Map<Key, number>, key: Key): void {
@@ -228,6 +240,39 @@ function catalogMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMe
   ];
 }
 
+function egressMetrics(servers: SeriesFamily<ServerSeries>): readonly ScrapedMetric[] {
+  const perServer = samplesPerServer(servers);
+  const lookup = 'fairlead_egress_lookup_seconds';
+  return [
+    {
+      name: 'fairlead_egress_decisions_total',
+      help: 'Egress decisions, one per connection, followed redirect and refused request.',
+      type: 'counter',
+      labelNames: ['server', 'verdict', 'stage', 'reason'],
+      samples: perServer(({ egress }, labels) =>
+        [...egress.values()].map(({ words, count }) => ({
+          labels: { ...labels, ...words },
+          value: count,
+        })),
+      ),
+    },
+    {
+      name: lookup,
+      help: 'Time that the resolver took for a name, in seconds.',
+      type: 'histogram',
+      labelNames: ['server'],
+      samples: perServer((series, labels) => series.lookup.samples(lookup, labels)),
+    },
+    {
+      name: 'fairlead_egress_redirect_hops_total',
+      help: 'Redirects that were followed.',
+      type: 'counter',
+      labelNames: ['server'],
+      samples: perServer(({ redirectHops }, labels) => [{ labels, value: redirectHops }]),
+    },
+  ];
+}
+
 function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
   const one = (name: string, help: string, read: () => number): ScrapedMetric => ({
     name,
@@ -237,14 +282,6 @@ function globalMetrics(global: GlobalSeries): readonly ScrapedMetric[] {
     samples: () => [{ labels: {}, value: read() }],
   });
   return [
-    {
-      name: 'fairlead_egress_decisions_total',
-      help: 'Egress decisions, one per connection and per refused request.',
-      type: 'counter',
-      labelNames: ['verdict', 'stage', 'reason'],
-      samples: () =>
-        [...global.egress.values()].map(({ labels, count }) => ({ labels, value: count })),
-    },
     {
       name: 'fairlead_config_reloads_total',
       help: 'Reads of a changed configuration, by outcome.',

@@ -36,7 +36,7 @@ export interface PartitionDeps {
   readonly log: Logger;
   /** A start option of `fairlead dev`: plain http and loopback addresses are allowed. */
   readonly isDevelopment: boolean;
-  readonly onEgressDecision?: (decision: EgressDecision) => void;
+  readonly onEgressDecision?: (alias: string, decision: EgressDecision) => void;
   readonly resolve?: ResolveHost;
   /** A legacy session with a server was opened, or ended. */
   readonly onSession?: (change: 1 | -1) => void;
@@ -186,7 +186,7 @@ function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): Upstre
     keepAliveMs: KEEP_ALIVE_MS,
     connectTimeoutMs: server.limits.connectTimeoutMs,
     ...(server.egress.caBundle === undefined ? {} : { caBundle: server.egress.caBundle }),
-    ...(deps.onEgressDecision === undefined ? {} : { onDecision: deps.onEgressDecision }),
+    onDecision: (decision) => deps.onEgressDecision?.(server.alias, decision),
     ...(deps.resolve === undefined ? {} : { resolve: deps.resolve }),
   });
   const { clock, log } = deps;

@@ -102,3 +102,42 @@ test('sessions with servers are counted while they are open', async () => {
   await sidecar.reconfigure([]);
   await shows(sidecar, 'fairlead_sessions{side="upstream"} 0');
 });
+
+test('each connection is one log line and one count of its server, allowed or not (R12)', async () => {
+  await using good = await FakeMcpServer.start({ era: 'modern' });
+  const gone = await FakeMcpServer.start({ era: 'modern' });
+  const { port: closedPort } = gone;
+  await gone.close();
+  await using sidecar = await SidecarFixture.open([
+    serverAt('good', good.port, { protocol: { era: 'Modern', versions: ['2026-07-28'] } }),
+    serverAt('gone', closedPort, { protocol: { era: 'Modern', versions: ['2026-07-28'] } }),
+  ]);
+  const page = async (): Promise<string> => (await metricsOf(sidecar)).join('\n');
+  const until = async (pattern: RegExp): Promise<void> => {
+    const deadlineMs = systemClock.monotonicMs() + 10_000;
+    while (!pattern.test(await page())) {
+      assert.ok(systemClock.monotonicMs() < deadlineMs, String(pattern));
+      await systemClock.sleep(20);
+    }
+  };
+  const series = 'fairlead_egress_decisions_total';
+  await until(
+    new RegExp(`^${series}{server="good",verdict="allow",stage="peer",reason="ok"} [1-9]`, 'm'),
+  );
+  await until(
+    new RegExp(
+      `^${series}{server="gone",verdict="failed",stage="connect",reason="connect-refused"} [1-9]`,
+      'm',
+    ),
+  );
+  const lines = sidecar.lines('egress');
+  const [allowed] = lines.filter(({ alias }) => alias === 'good');
+  assert.deepEqual(
+    [allowed?.['verdict'], allowed?.['stage'], allowed?.['host'], allowed?.['port']],
+    ['allow', 'peer', '127.0.0.1', good.port],
+  );
+  assert.equal(allowed?.['address'], '127.0.0.1');
+  assert.equal(typeof allowed?.['duration_ms'], 'number');
+  const [failed] = lines.filter(({ alias }) => alias === 'gone');
+  assert.deepEqual([failed?.['verdict'], failed?.['reason']], ['failed', 'connect-refused']);
+});

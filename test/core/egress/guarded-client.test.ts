@@ -60,6 +60,9 @@ suite('the guarded client', () => {
     );
     assert.equal(brief(outcome), '200 from https://auth.example.com/end after 1');
     assert.deepEqual(remote.seen, [`GET ${START}`, 'GET https://auth.example.com/end']);
+    const hops = remote.decisions.filter(({ stage }) => stage === 'redirect');
+    const followed = { verdict: 'allow', stage: 'redirect', reason: 'ok', hop: 1 };
+    assert.deepEqual(hops, [{ ...followed, host: 'auth.example.com', port: 443 }]);
     const [first = [], second = []] = remote.headers;
     assert.ok(['x-api-key', 'cookie'].every((name) => first.includes(name)));
     assert.deepEqual(second.toSorted(), ['accept', 'connection', 'host', 'user-agent']);

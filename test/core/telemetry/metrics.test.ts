@@ -82,8 +82,10 @@ suite('the sidecar metrics', () => {
     metrics.catalogRefreshed('files', 'failed');
     metrics.serverChanged('files', { isAvailable: false, toolCount: 12 });
     metrics.sessionsChanged('agent', 3);
-    metrics.egressDecided({ verdict: 'deny', stage: 'resolve', reason: 'special-address' });
-    metrics.egressDecided({ verdict: 'deny', stage: 'resolve', reason: 'special-address' });
+    const denied = { verdict: 'deny', stage: 'resolve', reason: 'special-address' } as const;
+    metrics.egressDecided('files', denied);
+    metrics.egressDecided('files', { ...denied, lookupMs: 20 });
+    metrics.egressDecided('files', { verdict: 'allow', stage: 'redirect', reason: 'ok', hop: 1 });
     metrics.drainStarted();
     const lines = linesOf(await registry.metrics());
     for (const line of [
@@ -95,7 +97,10 @@ suite('the sidecar metrics', () => {
       'fairlead_catalog_refreshes_total{server="files",outcome="failed"} 1',
       'fairlead_server_available{server="files"} 0',
       'fairlead_sessions{side="agent"} 3',
-      'fairlead_egress_decisions_total{verdict="deny",stage="resolve",reason="special-address"} 2',
+      'fairlead_egress_decisions_total{server="files",verdict="deny",stage="resolve",reason="special-address"} 2',
+      'fairlead_egress_lookup_seconds_bucket{server="files",le="0.025"} 1',
+      'fairlead_egress_lookup_seconds_count{server="files"} 1',
+      'fairlead_egress_redirect_hops_total{server="files"} 1',
       'fairlead_draining 1',
     ]) {
       assert.ok(lines.includes(line), `${line} is missing in\n${lines.join('\n')}`);
@@ -157,7 +162,7 @@ suite('the series of the sidecar metrics', () => {
     metrics.configReloaded('applied', 1);
     metrics.configInForce('r1');
     metrics.sessionsChanged('agent', 1);
-    metrics.egressDecided({ verdict: 'allow', stage: 'peer', reason: 'ok' });
+    metrics.egressDecided('files', { verdict: 'allow', stage: 'peer', reason: 'ok' });
     for (const { name, values } of await registry.getMetricsAsJSON()) {
       const declared: unknown = Reflect.get(Object(registry.getSingleMetric(name)), 'labelNames');
       assert.ok(values.length > 0, `${name} has no sample`);
