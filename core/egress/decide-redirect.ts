@@ -11,7 +11,7 @@ export type RequestKind = 'discovery' | 'jwks' | 'mcp' | 'token' | 'registration
 /** 300, 304 and 305 name other things than the place of the answer. */
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const KEEPS_METHOD: ReadonlySet<number> = new Set([307, 308]);
-const DEFAULT_MAX_REDIRECTS = 3;
+export const DEFAULT_MAX_REDIRECTS = 3;
 /** RFC 3986 characters, percent-encoding included; `\` is an authority to some readers. */
 const URI_REFERENCE = /^[!#$%&'()*+,\-./0-9:;=?@A-Z[\]_a-z~]+$/;
 const MAX_LOCATION_LENGTH = 4_096;

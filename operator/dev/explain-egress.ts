@@ -22,6 +22,7 @@ import type {
 import type { ResolveHost } from '#core/egress/pinned-lookup.ts';
 
 import { egressRemedy } from './egress-remedy.ts';
+import { laterSteps } from './explain-later.ts';
 import { lookUpHost } from './explain-lookup.ts';
 import { urlStepNote } from './url-step-note.ts';
 
@@ -124,7 +125,11 @@ export async function explainServer(
     isEndpointOrigin: isOriginOf(server.endpoint, url),
     ...outcome,
     remedy: remedyOf(outcome, { server, url, options }),
-    steps: [...urlSteps(policy, url), ...address.steps],
+    steps: [
+      ...urlSteps(policy, url),
+      ...address.steps,
+      ...(outcome.verdict === 'denied' ? [] : laterSteps(policy, url)),
+    ],
   };
 }
 

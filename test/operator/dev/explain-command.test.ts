@@ -296,7 +296,12 @@ issues  McpServer tools/issues, endpoint https://mcp.example.com/mcp
 `,
   );
   const allowed = await explain(['egress', NAME, '-f', 'one.yaml']);
-  assert.match(allowed.stdout, /not resolved \(--resolve asks the resolver\)\n {2}allowed\n$/);
+  assert.match(allowed.stdout, /not resolved \(--resolve asks the resolver\)\n {2}peer /);
+  assert.match(
+    allowed.stdout,
+    / {2}redirect {4}calls {13}not-asked {2}307 and 308 within https:\/\/mcp\.example\.com are followed, 3 at most/,
+  );
+  assert.ok(allowed.stdout.endsWith('  allowed\n'), allowed.stdout);
 });
 
 test('JSON has the same fields whatever the verdict', async () => {
