@@ -1,7 +1,7 @@
 // Runs the tests by layer and says in one last line what came out.
-//   node test/run.ts unit|apiserver|node|all [PATH_PART…] [-- NODE_TEST_FLAG…]
-// Layers are folders: test/apiserver needs a real etcd and kube-apiserver, test/node a whole
-// Kubernetes node, everything else only Node. `unit` takes the apiserver layer along when its
+//   node test/run.ts unit|apiserver|proxies|node|all [PATH_PART…] [-- NODE_TEST_FLAG…]
+// Layers are folders: test/apiserver needs a real etcd and kube-apiserver, test/proxies real Squid,
+// smokescreen and CoreDNS, test/node a whole Kubernetes node, everything else only Node. `unit` takes the apiserver layer along when its
 // programs are in the cache already.
 
 import { glob } from 'node:fs/promises';
@@ -11,10 +11,12 @@ import {
   buildControlPlane,
   findControlPlane,
 } from '#test/support/control-plane/build-control-plane.ts';
+import { bringProxyLayer, makeProxyNamespace } from '#test/support/proxies/proxy-layer.ts';
 import { judgeFile } from '#test/support/test-run/file-result.ts';
 import { runFile } from '#test/support/test-run/run-file.ts';
 import {
   addTotals,
+  LAYERS,
   NO_TESTS,
   parseArguments,
   renderSeconds,
@@ -39,6 +41,8 @@ interface LayerLimits {
 const LIMITS: Readonly<Record<Layer, LayerLimits>> = {
   unit: { concurrency: 2, timeoutMs: 120_000 },
   apiserver: { concurrency: 1, timeoutMs: 900_000 },
+  // Each file has a network namespace of its own.
+  proxies: { concurrency: 1, timeoutMs: 300_000 },
   node: { concurrency: 1, timeoutMs: 1_200_000 },
 };
 
@@ -74,7 +78,7 @@ async function main(): Promise<number> {
 }
 
 function layersOf({ layer }: RunRequest): readonly Layer[] {
-  if (layer === 'all') return ['unit', 'apiserver', 'node'];
+  if (layer === 'all') return LAYERS;
   if (layer !== 'unit') return [layer];
   if (findControlPlane() !== undefined) return ['unit', 'apiserver'];
   process.stdout.write(
@@ -92,16 +96,25 @@ async function runLayer(
   if (layer === 'apiserver') {
     await buildControlPlane({ onProgress: (line) => process.stdout.write(`${line}\n`) });
   }
+  if (layer === 'proxies') {
+    const reason = await bringProxyLayer((line) => process.stdout.write(`${line}\n`));
+    if (reason !== undefined) {
+      process.stdout.write(`left out: the tests against real proxies: ${reason}\n`);
+      return { ...NO_TESTS, skipped: files.length };
+    }
+  }
   const { concurrency, timeoutMs } = LIMITS[layer];
   const queue = [...files];
   let totals = NO_TESTS;
   const work = async (): Promise<void> => {
     for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+      using namespace = layer === 'proxies' ? makeProxyNamespace() : undefined;
       const end = await runFile(path, {
         directory: ROOT,
         timeoutMs,
         nodeFlags,
         signal: stop.signal,
+        ...(namespace === undefined ? {} : { wrap: (command) => namespace.inside(command) }),
       });
       if (stop.signal.aborted) return;
       const result = judgeFile(end);

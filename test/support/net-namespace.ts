@@ -10,6 +10,11 @@ export interface NetNamespaceOptions {
   readonly addresses: readonly string[];
   /** Host name to address; seen through the system resolver by programs started in it. */
   readonly hosts: Readonly<Record<string, string>>;
+  /**
+   * Every unicast address there is, public, private and special, is this namespace's own: whoever
+   * listens on all of them sees each connection that is let out, wherever it was meant to go.
+   */
+  readonly isEveryAddressLocal?: boolean;
 }
 
 export interface NetNamespace extends Disposable {
@@ -45,6 +50,13 @@ export function makeNetNamespace(options: NetNamespaceOptions): NetNamespace {
   ip('-n', name, 'link', 'add', 'inner0', 'type', 'bridge');
   for (const address of options.addresses) ip('-n', name, 'addr', 'add', address, 'dev', 'inner0');
   ip('-n', name, 'link', 'set', 'inner0', 'up');
+  if (options.isEveryAddressLocal === true) {
+    ip('-n', name, 'route', 'add', 'local', '0.0.0.0/0', 'dev', 'lo');
+    ip('-n', name, '-6', 'route', 'add', 'local', '::/0', 'dev', 'lo');
+    // Programs there that are not root listen on ports such as 53, too.
+    const free = 'net.ipv4.ip_unprivileged_port_start=0';
+    ip('netns', 'exec', name, 'sysctl', '-qw', free);
+  }
   return {
     name,
     inside: (command) => ['ip', 'netns', 'exec', name, ...command],

@@ -19,6 +19,8 @@ export interface RunFileOptions {
   readonly timeoutMs: number;
   readonly nodeFlags: readonly string[];
   readonly signal: AbortSignal;
+  /** Turns the command line into the one that is run, such as into one inside a namespace. */
+  readonly wrap?: (command: readonly string[]) => string[];
 }
 
 export async function runFile(path: string, options: RunFileOptions): Promise<FileEnd> {
@@ -27,7 +29,9 @@ export async function runFile(path: string, options: RunFileOptions): Promise<Fi
   const startedAt = performance.now();
   try {
     const reporter = [`--test-reporter=${REPORTER}`, `--test-reporter-destination=${log}`];
-    const child = spawn(process.execPath, [...reporter, ...options.nodeFlags, path], {
+    const command = [process.execPath, ...reporter, ...options.nodeFlags, path];
+    const [program = '', ...args] = options.wrap?.(command) ?? command;
+    const child = spawn(program, args, {
       cwd: options.directory,
       // Of an outer run the file must know nothing, or it reports there.
       env: { ...process.env, NODE_TEST_CONTEXT: undefined },

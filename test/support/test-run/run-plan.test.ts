@@ -23,10 +23,12 @@ test('the folder decides the layer of a file', () => {
     'test/node/a.test.ts',
     'test/core/b.test.ts',
     'test/apiserver/c.test.ts',
+    'test/proxies/d.test.ts',
     'test/a.test.ts',
   ];
   assert.deepEqual(selectFiles(files, 'unit', []), ['test/a.test.ts', 'test/core/b.test.ts']);
   assert.deepEqual(selectFiles(files, 'apiserver', []), ['test/apiserver/c.test.ts']);
+  assert.deepEqual(selectFiles(files, 'proxies', []), ['test/proxies/d.test.ts']);
   assert.deepEqual(selectFiles(files, 'node', ['core']), []);
   assert.deepEqual(selectFiles(files, 'unit', ['core', 'node']), ['test/core/b.test.ts']);
 });

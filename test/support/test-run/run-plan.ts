@@ -1,9 +1,9 @@
 // What to run and how to add it up: pure parts of test/run.ts.
 
-export const LAYERS = ['unit', 'apiserver', 'node'] as const;
+export const LAYERS = ['unit', 'apiserver', 'proxies', 'node'] as const;
 export type Layer = (typeof LAYERS)[number];
 
-export const USAGE = `usage: node test/run.ts unit|apiserver|node|all [PATH_PART…] [-- NODE_TEST_FLAG…]
+export const USAGE = `usage: node test/run.ts unit|apiserver|proxies|node|all [PATH_PART…] [-- NODE_TEST_FLAG…]
   PATH_PART        only files whose path contains one of them
   NODE_TEST_FLAG   for node --test, such as --test-name-pattern=drain`;
 
@@ -29,8 +29,8 @@ export function parseArguments(words: readonly string[]): RunRequest | undefined
 
 /** The folder decides; `path` is relative to the root, with forward slashes. */
 export function layerOf(path: string): Layer {
-  if (path.startsWith('test/apiserver/')) return 'apiserver';
-  return path.startsWith('test/node/') ? 'node' : 'unit';
+  const folder = path.split('/')[1];
+  return LAYERS.find((layer) => layer === folder) ?? 'unit';
 }
 
 export function selectFiles(
