@@ -13,7 +13,7 @@ const PROVEN_BY_REQUEST = new Set(['url', 'ip', 'metadata', 'dns', 'redirect', '
 const TRANSPORT_HEADERS = new Set(['host', 'connection', 'user-agent', 'content-length']);
 
 export function compareCase(
-  { kind }: CaseGiven,
+  { kind, input }: CaseGiven,
   expected: CaseExpected,
   seen: Observation,
 ): readonly string[] {
@@ -21,6 +21,7 @@ export function compareCase(
     ...seen.faults,
     ...compareVerdict(expected, seen),
     ...compareRequests(kind, expected, seen),
+    ...compareOwnRequest(kind, input, seen),
     ...compareConnections(expected, seen),
     ...compareLastRequest(expected.lastRequest, seen.requests.at(-1)),
   ];
@@ -49,7 +50,7 @@ function compareRequests(
   if (mustSend !== undefined) {
     // With a method where the case names one.
     const sent = requests.map((request, index) =>
-      mustSend[index]?.includes(' ') === true || mustSend[0]?.includes(' ') === true
+      /^[A-Z]+ /.test(mustSend[index] ?? mustSend[0] ?? '')
         ? `${request.method} ${request.url}`
         : request.url,
     );
@@ -60,12 +61,24 @@ function compareRequests(
     if (expect === 'deny') found.push(...compareSilence(kind, requests, dialled));
   }
   const urls = new Set(requests.map(({ url }) => url));
-  const listed = new Set(mustSend?.map((text) => text.split(' ').at(-1)));
+  const listed = new Set(mustSend?.map(withoutMethod));
   for (const text of mustNotSend) {
     const url = plainUrl(text);
     if (urls.has(url) && !listed.has(url)) found.push(`requested against the case: ${url}`);
   }
   return found;
+}
+
+/** What was asked for is what arrived, once. */
+function compareOwnRequest(
+  kind: string,
+  input: unknown,
+  { verdict, requests }: Observation,
+): string[] {
+  const isUrl = (kind === 'url' || kind === 'metadata') && typeof input === 'string';
+  if (!isUrl || verdict.expect === 'deny' || !URL.canParse(input)) return [];
+  const [want, got] = [show([plainUrl(input)]), show(requests.map(({ url }) => url))];
+  return want === got ? [] : [`requests: ${want} expected, got ${got}`];
 }
 
 /** Earlier connections of a row may have been allowed. */
@@ -123,9 +136,13 @@ function ownHeaders({ headers }: SeenRequest): string[] {
   return headers.filter((name) => !TRANSPORT_HEADERS.has(name)).toSorted();
 }
 
+function withoutMethod(text: string): string {
+  return text.replace(/^[A-Z]+ /, '');
+}
+
 /** As a server would see it: no fragment and no user information. */
 function plainUrl(text: string): string {
-  const url = URL.parse(text.split(' ').at(-1) ?? '');
+  const url = URL.parse(withoutMethod(text));
   if (url === null) return text;
   [url.hash, url.username, url.password] = ['', '', ''];
   return url.href;

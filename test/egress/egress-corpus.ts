@@ -2,6 +2,7 @@
 // guard. It knows kinds of cases, never a single case.
 
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 
 import { parseEgressCorpus } from './corpus-file.ts';
 import type { EgressCorpus } from './corpus-file.ts';
@@ -29,7 +30,8 @@ async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(USAGE);
     return WRONG_USAGE;
   }
-  const corpus = readCorpus(path);
+  // npm runs scripts in the package's root; the path is meant from where npm was called.
+  const corpus = readCorpus(resolve(process.env['INIT_CWD'] ?? '', path));
   if (corpus === undefined) return WRONG_USAGE;
   const results = await runCorpus(corpus);
   for (const result of results) {

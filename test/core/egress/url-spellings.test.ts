@@ -16,6 +16,7 @@ import { decideRedirect } from '#core/egress/decide-redirect.ts';
 import type { EgressPolicy } from '#core/egress/egress-policy.ts';
 import { createGuardedClient } from '#core/egress/guarded-client.ts';
 import { isHostListed } from '#core/egress/host-rule.ts';
+import { renderRequestHead } from '#core/egress/request-head.ts';
 import { readStrictUri } from '#test/support/strict-uri.ts';
 
 process.noDeprecation = true;
@@ -101,6 +102,30 @@ suite('odd spellings of URLs', () => {
       { numRuns: RUNS },
     );
     assert.ok(allowed >= SEEN_AT_LEAST, `${allowed} allowed`);
+  });
+
+  test('the request that is written names the host that was judged, on one line each (R11)', () => {
+    let written = 0;
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const url = URL.parse(text);
+        if (url === null || decideUrl(strict, url).kind === 'deny') return;
+        written += 1;
+        const path = `${url.pathname}${url.search}`;
+        const head = renderRequestHead({ method: 'GET', path }, `host: ${url.host}\r\n`, 0);
+        assert.deepEqual(head.split('\r\n'), [
+          `GET ${path} HTTP/1.1`,
+          `host: ${url.hostname}`,
+          '',
+          '',
+        ]);
+        // RFC 9112 section 3.2.1: a target in origin form, which no reader splits in two.
+        assert.match(path, /^\/[\x21-\x7e]*$/);
+        assert.equal(new URL(path.replace(/^\/+/, '/'), url.origin).host, url.host);
+      }),
+      { numRuns: RUNS },
+    );
+    assert.ok(written >= SEEN_AT_LEAST, `${written} written`);
   });
 
   test('the name that is looked up is the name that was judged (R13)', async () => {
