@@ -8,6 +8,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 
 import type { TestAuthority } from '#test/support/test-certificates.ts';
 
@@ -24,7 +25,7 @@ export interface EverywhereServer extends AsyncDisposable {
 
 export interface EverywhereOptions {
   readonly authority: TestAuthority;
-  /** Who is named in the handshake and is none of them gets a certificate for another name. */
+  /** Exact or `*.suffix`. Who is named in the handshake and is none of them gets a certificate for another name. */
   readonly hosts: readonly string[];
   readonly tlsPorts: readonly number[];
   readonly plainPorts: readonly number[];
@@ -88,10 +89,14 @@ function tlsServer({ authority, hosts, handle = sayWhere }: EverywhereOptions): 
       return [host, createSecureContext({ cert: certPem, key: keyPem })] as const;
     }),
   );
+  const contextFor = (name: string): SecureContext | undefined =>
+    contexts.get(name) ??
+    contexts.get(name.replace(/^[^.]*/, '*')) ??
+    contexts.get('unknown.example');
   const SNICallback = (
     name: string,
-    done: (error: null, context: ReturnType<typeof createSecureContext> | undefined) => void,
-  ): void => done(null, contexts.get(name) ?? contexts.get('unknown.example'));
+    done: (error: null, context: SecureContext | undefined) => void,
+  ): void => done(null, contextFor(name));
   return createHttpsServer({ SNICallback }, handle).on('tlsClientError', () => undefined);
 }
 

@@ -74,7 +74,7 @@ export async function startProxyWorld(options: ProxyWorldOptions = {}): Promise<
   const everywhere = undo.use(
     await startEverywhereServer({
       authority,
-      hosts: Object.keys(PUBLIC),
+      hosts: [...Object.keys(PUBLIC), `*.${REBIND_ZONE}`],
       tlsPorts: [443, 8443],
       plainPorts: [80, 22],
     }),

@@ -3,7 +3,7 @@
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { isIPv6, SocketAddress } from 'node:net';
+import { isIP, isIPv6, SocketAddress } from 'node:net';
 
 export interface Question {
   readonly name: string;
@@ -68,6 +68,7 @@ function renderAnswer(query: Buffer, addresses: readonly string[]): Buffer {
 }
 
 function renderRecord(address: string): Buffer {
+  if (isIP(address) === 0) throw new TypeError(`no address: ${JSON.stringify(address)}`);
   const data = isIPv6(address) ? ipv6Bytes(address) : Buffer.from(address.split('.').map(Number));
   // The name is a pointer to the question's; then type, class IN, time to live 0, length.
   const head = Buffer.alloc(12);
