@@ -1,6 +1,8 @@
 // Allowlists of two clients for Squid and smokescreen, written by hand in the form in which the
 // operator will render them. Gone when it does.
 
+import type { Allowlists } from './proxy-pair.ts';
+
 export interface AllowlistClient {
   readonly client: string;
   readonly hosts: readonly string[];
@@ -54,7 +56,7 @@ const DENIED_V6 = [
   '3fff::/20',
 ];
 
-export function squidFiles(clients: readonly AllowlistClient[]): Readonly<Record<string, string>> {
+function squidFiles(clients: readonly AllowlistClient[]): Readonly<Record<string, string>> {
   const perClient = clients.map(({ client, hosts }, index) => {
     const wild = hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(2));
     const apex = wild.filter((host) => !hosts.includes(host));
@@ -98,7 +100,7 @@ export function squidFiles(clients: readonly AllowlistClient[]): Readonly<Record
   return files;
 }
 
-export function smokescreenAcl(clients: readonly AllowlistClient[]): string {
+function smokescreenAcl(clients: readonly AllowlistClient[]): string {
   const service = (name: string, hosts: readonly string[]): object => ({
     name,
     project: 'fairlead',
@@ -113,6 +115,26 @@ export function smokescreenAcl(clients: readonly AllowlistClient[]): string {
   });
 }
 
-export const SMOKESCREEN_FLAGS = [...DENIED_V4, ...DENIED_V6]
+const SMOKESCREEN_FLAGS = [...DENIED_V4, ...DENIED_V6]
   .map((range) => `--deny-range=${range}`)
   .concat('--disable-acl-policy-action=open', '--disable-acl-policy-action=report');
+
+export function allowlists(clients: readonly AllowlistClient[]): Allowlists {
+  return {
+    squid: { files: squidFiles(clients), include: 'allowlist.conf' },
+    smokescreen: { acl: smokescreenAcl(clients), flags: SMOKESCREEN_FLAGS },
+  };
+}
+
+/** What a careless administrator would write: everything to everybody, private addresses too. */
+export const TOO_WIDE: Allowlists = {
+  squid: { files: { 'allowlist.conf': 'http_access allow all\n' }, include: 'allowlist.conf' },
+  smokescreen: {
+    acl: JSON.stringify({
+      version: 'v1',
+      services: [],
+      default: { name: 'default', project: 'any', action: 'open' },
+    }),
+    flags: ['--unsafe-allow-private-ranges', '--allow-range=169.254.0.0/16'],
+  },
+};

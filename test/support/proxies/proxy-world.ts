@@ -2,7 +2,7 @@
 // attacker, a server on every address there is, and real Squid and smokescreen on what is rendered
 // for the two bindings. Only inside the namespace of proxy-layer.ts.
 
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,11 +11,13 @@ import type { TestAuthority, TestCertificate } from '#test/support/test-certific
 import { REBIND_ZONE, startCoreDns } from './core-dns.ts';
 import { startEverywhereServer } from './everywhere-server.ts';
 import type { EverywhereServer } from './everywhere-server.ts';
-import { smokescreenAcl, SMOKESCREEN_FLAGS, squidFiles } from './hand-written-allowlists.ts';
+import { allowlists } from './hand-written-allowlists.ts';
+import { makeProxyPair } from './proxy-pair.ts';
+import type { Allowlists, ProxyPair } from './proxy-pair.ts';
 import { findProxyPrograms } from './proxy-programs.ts';
 import { connectThrough } from './proxy-probe.ts';
 import type { ConnectOutcome } from './proxy-probe.ts';
-import { asNobody, PROXY_PORTS, startSmokescreen, startSquid } from './real-proxies.ts';
+import { asNobody, PROXY_PORTS } from './real-proxies.ts';
 import type { ProxyKind } from './real-proxies.ts';
 import { startScriptedDns } from './scripted-dns.ts';
 import type { AnswerScript, ScriptedDns } from './scripted-dns.ts';
@@ -49,6 +51,7 @@ export interface ProxyWorld extends AsyncDisposable {
   readonly clients: TestAuthority;
   readonly everywhere: EverywhereServer;
   readonly dns: ScriptedDns;
+  readonly proxies: ProxyPair;
   connect(
     kind: ProxyKind,
     who: BindingName | TestCertificate | undefined,
@@ -60,6 +63,8 @@ export interface ProxyWorldOptions {
   /** What the attacker's name server says; default: nothing. */
   readonly script?: AnswerScript;
   readonly names?: Readonly<Record<string, readonly string[]>>;
+  /** Default: those of the two bindings. */
+  readonly lists?: Allowlists;
 }
 
 export async function startProxyWorld(options: ProxyWorldOptions = {}): Promise<ProxyWorld> {
@@ -85,13 +90,11 @@ export async function startProxyWorld(options: ProxyWorldOptions = {}): Promise<
   undo.use(await startCoreDns({ program: programs.coreDns, asUser: asNobody, ...coreDns }));
   const server = authority.issue({ names: ['localhost'] });
   const common = { server, clientCaPem: clients.certPem };
-  const bindings = Object.values(BINDINGS);
-  const squid = { directory: join(directory, 'squid'), root: programs.squidRoot };
-  const files = squidFiles(bindings);
-  undo.use(await startSquid({ ...common, ...squid, files, include: 'allowlist.conf' }));
-  const smokescreen = { directory: join(directory, 'smokescreen'), program: programs.smokescreen };
-  const acl = smokescreenAcl(bindings);
-  undo.use(await startSmokescreen({ ...common, ...smokescreen, acl, flags: SMOKESCREEN_FLAGS }));
+  const start = { ...common, directory: join(directory, 'proxies') };
+  await mkdir(start.directory);
+  const proxies = undo.use(await makeProxyPair(programs, start));
+  const lists = options.lists ?? allowlists(Object.values(BINDINGS));
+  for (const kind of PROXY_KINDS) await proxies.start(kind, lists);
   const identities = new Map(
     Object.entries(BINDINGS).map(([name, { client }]) => [
       name,
@@ -104,6 +107,7 @@ export async function startProxyWorld(options: ProxyWorldOptions = {}): Promise<
     clients,
     everywhere,
     dns,
+    proxies,
     connect: (kind, who, target) => {
       const client = typeof who === 'string' ? identities.get(who) : who;
       return connectThrough({ port: PROXY_PORTS[kind], caPem: authority.certPem, client }, target);

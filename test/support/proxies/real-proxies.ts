@@ -2,8 +2,12 @@
 // What belongs to a deployment of its own (ports, certificates, file names) is here; what Fairlead
 // renders comes in.
 
-import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+
+import { systemClock } from '#core/clock.ts';
 
 import { ManagedProcess } from '#test/support/control-plane/managed-process.ts';
 import type { TestCertificate } from '#test/support/test-certificates.ts';
@@ -18,7 +22,7 @@ export function asNobody(command: readonly string[]): string[] {
 }
 
 export interface ProxyStart {
-  /** Empty, and traversable for everybody. */
+  /** Of the proxy's own, and traversable for everybody. */
   readonly directory: string;
   /** For `localhost`. */
   readonly server: TestCertificate;
@@ -35,27 +39,50 @@ export async function startSquid(
   },
 ): Promise<ManagedProcess> {
   const { directory, root, files, include } = start;
-  // A cache below a home directory can't be read by everybody.
-  await copyForAll(root, join(directory, 'root'));
   await writeCertificates(start);
-  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  await writeFiles(directory, files);
   await mkdir(join(directory, 'run'));
   await chmod(join(directory, 'run'), 0o777);
-  await writeFile(join(directory, 'squid.conf'), renderSquidConf(directory, include));
-  const libraries = `LD_LIBRARY_PATH=${join(directory, 'root/usr/lib/x86_64-linux-gnu')}:${join(directory, 'root/usr/lib/aarch64-linux-gnu')}`;
-  const program = squidProgram(join(directory, 'root'));
+  await writeFile(join(directory, 'squid.conf'), renderSquidConf({ directory, root, include }));
+  const at = ['x86_64', 'aarch64'].map((name) => join(root, `usr/lib/${name}-linux-gnu`));
+  const libraries = `LD_LIBRARY_PATH=${at.join(':')}`;
+  const program = squidProgram(root);
   const conf = join(directory, 'squid.conf');
   const squid = new ManagedProcess({
     name: 'Squid',
-    // Squid resolves relative file names of ACLs against its working directory.
+    // Squid resolves relative file names of ACLs against its working directory, and moves to
+    // coredump_dir once it runs.
     cwd: directory,
     command: asNobody(['env', libraries, program, '-N', '-d', '1', '-f', conf]),
   });
-  await squid.waitForOutput(/Accepting .*connections at/);
+  await untilListening(squid, PROXY_PORTS.squid);
   return squid;
 }
 
-function renderSquidConf(directory: string, include: string): string {
+/** Resolves when the changed files hold; connections that are open stay open. */
+export async function reloadSquid(
+  squid: ManagedProcess,
+  {
+    directory,
+    files,
+  }: { readonly directory: string; readonly files: Readonly<Record<string, string>> },
+): Promise<void> {
+  await writeFiles(directory, files);
+  const before = squid.output.match(/Accepting .*connections at/g)?.length ?? 0;
+  squid.signal('SIGHUP');
+  await squid.waitForOutput(
+    new RegExp(`(?:Accepting .*connections at[^]*){${String(before + 1)}}`),
+  );
+  await untilListening(squid, PROXY_PORTS.squid);
+}
+
+interface SquidPaths {
+  readonly directory: string;
+  readonly root: string;
+  readonly include: string;
+}
+
+function renderSquidConf({ directory, root, include }: SquidPaths): string {
   const at = (name: string): string => join(directory, name);
   return `
 https_port 127.0.0.1:${String(PROXY_PORTS.squid)} tls-cert=${at('server.crt')} tls-key=${at('server.key')} clientca=${at('clients.crt')}
@@ -63,13 +90,13 @@ visible_hostname squid.test
 dns_nameservers 127.0.0.1
 pid_filename ${at('run/squid.pid')}
 cache_log ${at('run/cache.log')}
-coredump_dir ${at('run')}
+coredump_dir ${directory}
 access_log stdio:${at('run/access.log')}
-error_directory ${at('root/usr/share/squid-langpack/en')}
-icon_directory ${at('root/usr/share/squid/icons')}
-mime_table ${at('root/usr/share/squid/mime.conf')}
-unlinkd_program ${at('root/usr/lib/squid/unlinkd')}
-logfile_daemon ${at('root/usr/lib/squid/log_file_daemon')}
+error_directory ${join(root, 'usr/share/squid-langpack/en')}
+icon_directory ${join(root, 'usr/share/squid/icons')}
+mime_table ${join(root, 'usr/share/squid/mime.conf')}
+unlinkd_program ${join(root, 'usr/lib/squid/unlinkd')}
+logfile_daemon ${join(root, 'usr/lib/squid/log_file_daemon')}
 pinger_enable off
 cache deny all
 shutdown_lifetime 0 seconds
@@ -85,11 +112,10 @@ export async function startSmokescreen(
   },
 ): Promise<ManagedProcess> {
   const { directory, program, acl, flags } = start;
-  await copyForAll(program, join(directory, 'smokescreen'));
   await writeCertificates(start);
   await writeFile(join(directory, 'acl.yaml'), acl);
   const command = [
-    join(directory, 'smokescreen'),
+    program,
     '--listen-ip=127.0.0.1',
     `--listen-port=${String(PROXY_PORTS.smokescreen)}`,
     `--tls-server-bundle-file=${join(directory, 'server.pem')}`,
@@ -98,16 +124,33 @@ export async function startSmokescreen(
     ...flags,
   ];
   const smokescreen = new ManagedProcess({ name: 'smokescreen', command: asNobody(command) });
-  await smokescreen.waitForOutput(/starting/i);
+  await untilListening(smokescreen, PROXY_PORTS.smokescreen);
   return smokescreen;
 }
 
-async function copyForAll(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, verbatimSymlinks: true });
+/** Both say that they are ready a little before they listen. */
+async function untilListening(proxy: ManagedProcess, port: number): Promise<void> {
+  while (proxy.exit === undefined) {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isOpen) return;
+    await systemClock.sleep(20);
+  }
+  throw new Error(`${proxy.name} ended: ${proxy.output}`);
+}
+
+async function writeFiles(
+  directory: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
 }
 
 async function writeCertificates({ directory, server, clientCaPem }: ProxyStart): Promise<void> {
-  await mkdir(directory, { recursive: true });
   // The keys are the test's own and die with it: the proxies' user must read them.
   await writeFile(join(directory, 'server.crt'), server.certPem);
   await writeFile(join(directory, 'server.key'), server.keyPem);
