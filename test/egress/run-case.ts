@@ -9,6 +9,7 @@ import { runDocumentCase } from './document-cases.ts';
 import { runHostRuleCase } from './host-rule-cases.ts';
 import type { IssuedCertificates } from './issued-certificates.ts';
 import { LoopbackWorld } from './loopback-world.ts';
+import { runOauthCase } from './oauth-cases.ts';
 import { runRedirectCase } from './redirect-cases.ts';
 import type { SeenRequest, Verdict } from './observation.ts';
 
@@ -32,6 +33,7 @@ const RUNNERS: Readonly<Record<string, RunCase>> = {
   metadata: runMetadataCase,
   dns: runDnsCase,
   redirect: runRedirectCase,
+  oauth: runOauthCase,
   document: runDocumentCase,
 };
 

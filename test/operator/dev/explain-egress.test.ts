@@ -2,6 +2,7 @@
 // what the guard itself says; with a resolver of our own, every address is told.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { suite, test } from 'node:test';
 
@@ -11,22 +12,26 @@ import { decideUrl, judgeUrlSteps } from '#core/egress/decide-egress.ts';
 import type { ResolveHost } from '#core/egress/pinned-lookup.ts';
 import { explainServer } from '#operator/dev/explain-egress.ts';
 import type { ExplainedServer } from '#operator/dev/explain-egress.ts';
-import { readEgressCorpus } from '#test/support/egress-corpus.ts';
+import { parseEgressCorpus } from '#test/egress/corpus-file.ts';
 import { serverConfig } from '#test/support/sidecar-config.ts';
 
-const corpus = readEgressCorpus();
+const corpus = parseEgressCorpus(
+  readFileSync(new URL('../../corpus/egress.json', import.meta.url), 'utf8'),
+);
 
 test('over the corpus, the first step with a fault is the verdict of the URL policy', () => {
   let judged = 0;
-  for (const corpusCase of corpus.casesOfKind('url')) {
-    const url = typeof corpusCase.input === 'string' ? URL.parse(corpusCase.input) : null;
-    if (url === null || corpusCase.policy === null) continue;
-    const policy = corpus.policyOf(corpusCase);
+  for (const entry of corpus.entries) {
+    if (entry.kind !== 'case' || entry.given.kind !== 'url') continue;
+    const { input } = entry.given;
+    const url = typeof input === 'string' ? URL.parse(input) : null;
+    if (url === null) continue;
+    const policy = corpus.policyOf(entry.given);
     const verdict = decideUrl(policy, url);
     const first = [...judgeUrlSteps(policy, url)].find(({ fault }) => fault !== undefined);
     const reason =
       verdict.kind === 'deny' && verdict.stage === 'url-policy' ? verdict.reason : undefined;
-    assert.equal(first?.fault, reason, corpusCase.id);
+    assert.equal(first?.fault, reason, entry.id);
     judged += 1;
   }
   assert.ok(judged > 100);
