@@ -90,11 +90,19 @@ async function call(target: UpstreamTarget): Promise<boolean> {
   return answer.kind === 'result';
 }
 
-/** Anything with a scheme is a name for something elsewhere. */
+/** JSON Schema 2020-12 section 8: these identify a schema, and locate nothing. */
+const IDENTIFIERS = new Set(['$id', '$schema']);
+const REFERENCES = new Set(['$ref', '$dynamicRef']);
+
+/** Whether anything in it could be fetched: it has a scheme, or refers beyond the document. */
 function namesUrls(value: unknown): boolean {
   if (typeof value === 'string') return URL.canParse(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.values(value).some(namesUrls);
+  return Object.entries(value).some(([name, member]) => {
+    if (IDENTIFIERS.has(name)) return false;
+    const isReference = REFERENCES.has(name) && typeof member === 'string';
+    return isReference ? !member.startsWith('#') : namesUrls(member);
+  });
 }
 
 function targetOf(world: CaseWorld, endpoint: URL): UpstreamTarget {
