@@ -30,8 +30,10 @@ export interface DialOptions {
   readonly openSocket: OpenSocket;
   readonly clock: Clock;
   readonly onOpened: (socket: Socket) => void;
-  /** Every address that was tried, in the order of their failures; never empty. */
-  readonly onFailed: (failures: readonly DialFailure[]) => void;
+  /** One address cannot be reached; others may still be. */
+  readonly onFailure: (failure: DialFailure) => void;
+  /** None could be reached; `first` is the failure that came first. */
+  readonly onFailed: (first: DialFailure) => void;
 }
 
 /** In the order in which they are tried: no address twice, families in turn, the first one's first. */
@@ -47,10 +49,8 @@ export function dialOrder(addresses: readonly string[]): readonly string[] {
 export class Dial {
   readonly #options: DialOptions;
   readonly #waiting: string[];
-  readonly #open: Socket[] = [];
-  readonly #failures: DialFailure[] = [];
-  /** On the way. */
-  #pending = 0;
+  readonly #open = new Map<string, Socket>();
+  #firstFailure: DialFailure | undefined;
   #timer: TimerHandle | undefined;
   #isOver = false;
 
@@ -61,6 +61,11 @@ export class Dial {
 
   start(): void {
     this.#tryNext();
+  }
+
+  /** Addresses that have neither connected nor failed. */
+  get pending(): readonly string[] {
+    return this.#isOver ? [] : [...this.#open.keys()];
   }
 
   cancel(): void {
@@ -74,8 +79,7 @@ export class Dial {
     if (address === undefined || this.#isOver) return;
     const { openSocket, port, clock } = this.#options;
     const socket = openSocket({ address, port });
-    this.#pending += 1;
-    this.#open.push(socket);
+    this.#open.set(address, socket);
     socket.once('connect', () => this.#onConnect(socket));
     socket.once('error', (error) => this.#onFailure({ address, error }));
     // A socket that was given up may still fail.
@@ -92,13 +96,14 @@ export class Dial {
 
   #onFailure(failure: DialFailure): void {
     if (this.#isOver) return;
-    this.#failures.push(failure);
-    this.#pending -= 1;
+    this.#firstFailure ??= failure;
+    this.#open.delete(failure.address);
+    this.#options.onFailure(failure);
     if (this.#waiting.length > 0) {
       this.#tryNext();
-    } else if (this.#pending === 0) {
+    } else if (this.#open.size === 0) {
       this.#end(undefined);
-      this.#options.onFailed(this.#failures);
+      this.#options.onFailed(this.#firstFailure);
     }
   }
 
@@ -106,7 +111,7 @@ export class Dial {
     this.#isOver = true;
     this.#timer?.cancel();
     this.#waiting.length = 0;
-    for (const socket of this.#open) {
+    for (const socket of this.#open.values()) {
       if (socket !== winner) socket.destroy();
     }
   }

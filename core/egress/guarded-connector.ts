@@ -12,7 +12,7 @@ import { ConnectAttempt } from './connect-attempt.ts';
 import { describeConnectError } from './connect-failure.ts';
 import { decideAddress, decideLiteral } from './decide-egress.ts';
 import { Dial, openSystemSocket } from './dial-addresses.ts';
-import type { DialFailure, OpenSocket } from './dial-addresses.ts';
+import type { OpenSocket } from './dial-addresses.ts';
 import { EgressError } from './egress-error.ts';
 import type { EgressDecision, EgressPolicy, OnEgressDecision } from './egress-policy.ts';
 import { createPinnedLookup, lookupTimeoutMs } from './pinned-lookup.ts';
@@ -52,6 +52,9 @@ class Connecting {
   /** Until the first record after the lookup. */
   #resolvingSinceMs: number | undefined;
   #lookupMs: number | undefined;
+
+  /** Addresses that the attempt waits for. */
+  #pending: () => readonly string[] = () => [];
 
   constructor(
     options: ConnectorOptions,
@@ -112,15 +115,12 @@ class Connecting {
       clock,
       openSocket,
       onOpened: (socket) => this.#judgePeer(socket),
-      onFailed: (failures) => this.#dialFailed(failures),
+      onFailure: ({ address, error }) => this.#recordFailure(error, address),
+      onFailed: ({ error }) => this.#fail(error),
     });
+    this.#pending = () => dial.pending;
     this.#attempt.onRelease(() => dial.cancel());
     dial.start();
-  }
-
-  #dialFailed(failures: readonly DialFailure[]): void {
-    for (const { address, error } of failures) this.#recordFailure(error, address);
-    this.#fail(failures[0]?.error);
   }
 
   /** The last backstop: whatever chose the address, the peer of the open socket is judged. */
@@ -144,6 +144,7 @@ class Connecting {
   }
 
   #secure(socket: Socket, address: string): void {
+    this.#pending = () => [address];
     if (this.#tls === undefined) {
       this.#succeed(socket, address);
       return;
@@ -165,7 +166,10 @@ class Connecting {
   }
 
   #timedOut(): EgressError {
-    this.#record({ verdict: 'failed', stage: 'connect', reason: 'connect-timeout' });
+    const timeout = { verdict: 'failed', stage: 'connect', reason: 'connect-timeout' } as const;
+    const pending = this.#pending();
+    for (const address of pending) this.#record({ ...timeout, address });
+    if (pending.length === 0) this.#record(timeout);
     return new EgressError('SERVER_UNAVAILABLE', { stage: 'connect', reason: 'connect-timeout' });
   }
 

@@ -57,7 +57,7 @@ suite('a connection attempt', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const clock = new FakeClock();
-    const { pool } = openPool((server.address() as AddressInfo).port, { clock });
+    const { pool, decisions } = openPool((server.address() as AddressInfo).port, { clock });
     await using _ = pool;
     const outcome = exchange(pool);
     await once(server, 'connection');
@@ -66,6 +66,10 @@ suite('a connection attempt', () => {
     const ended = once(accepted.resume(), 'close');
     clock.advance(5000);
     assertFailed(await outcome, 'SERVER_UNAVAILABLE', 'connect-timeout');
+    assert.deepEqual(
+      decisions.map(({ reason, address }) => [reason, address]),
+      [['connect-timeout', '127.0.0.1']],
+    );
     await ended;
     assert.equal(clock.pendingTimers, 0);
     server.close();
@@ -119,6 +123,22 @@ suite('a connection attempt', () => {
       assertFailed(await exchange(pool), 'SERVER_UNAVAILABLE', 'connect-refused');
       assert.equal(decisions[0]?.detail, 'ECONNREFUSED');
     }
+  });
+
+  test('an address that fails has its record, also when another one connects', async () => {
+    await using remote = await openFakeRemote({ certificate: goodCertificate });
+    const { pool, decisions } = openPool(remote.port, {
+      resolve: resolvesTo('127.0.0.2', '127.0.0.1'),
+    });
+    await using _ = pool;
+    assert.equal((await exchange(pool)).kind, 'answer');
+    assert.deepEqual(
+      decisions.map(({ verdict, reason, address }) => [verdict, reason, address]),
+      [
+        ['failed', 'connect-refused', '127.0.0.2'],
+        ['allow', 'ok', '127.0.0.1'],
+      ],
+    );
   });
 
   test('an attempt that nobody waits for any more is given up, and its place is free again', async () => {

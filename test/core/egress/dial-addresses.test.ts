@@ -11,7 +11,8 @@ function scene(addresses: readonly string[]) {
   const clock = new FakeClock();
   const sockets = new Map<string, Socket>();
   const opened: Socket[] = [];
-  const failed: (readonly DialFailure[])[] = [];
+  const failures: string[] = [];
+  const failed: DialFailure[] = [];
   const dial = new Dial({
     addresses,
     port: 443,
@@ -22,11 +23,12 @@ function scene(addresses: readonly string[]) {
       return socket;
     },
     onOpened: (socket) => opened.push(socket),
-    onFailed: (failures) => failed.push(failures),
+    onFailure: ({ address }) => failures.push(address),
+    onFailed: (first) => failed.push(first),
   });
   const fail = (address: string): boolean | undefined =>
     sockets.get(address)?.emit('error', new Error(address));
-  return { clock, dial, sockets, opened, failed, fail };
+  return { clock, dial, sockets, opened, failures, failed, fail };
 }
 
 suite('the order of addresses', () => {
@@ -71,15 +73,16 @@ suite('dialling', () => {
   });
 
   test('a refused address makes way at once, and all that failed are named', () => {
-    const { clock, dial, sockets, failed, fail } = scene(['1.1.1.1', '1.1.1.2']);
+    const { clock, dial, sockets, failures, failed, fail } = scene(['1.1.1.1', '1.1.1.2']);
     dial.start();
     fail('1.1.1.1');
     assert.deepEqual([...sockets.keys()], ['1.1.1.1', '1.1.1.2']);
-    assert.equal(failed.length, 0);
+    assert.deepEqual([failures, failed.length, dial.pending], [['1.1.1.1'], 0, ['1.1.1.2']]);
     fail('1.1.1.2');
+    assert.deepEqual(failures, ['1.1.1.1', '1.1.1.2']);
     assert.deepEqual(
-      failed.map((failures) => failures.map(({ address }) => address)),
-      [['1.1.1.1', '1.1.1.2']],
+      failed.map(({ address }) => address),
+      ['1.1.1.1'],
     );
     assert.equal(clock.pendingTimers, 0);
   });
