@@ -20,6 +20,8 @@ export interface EgressPolicy {
   readonly allowIpLiterals?: boolean;
   /** Hops of one exchange; the kinds never offer it. */
   readonly maxRedirects?: number;
+  /** The host is the egress proxy itself, wherever the platform team runs it; never offered by the kinds. */
+  readonly isProxy?: boolean;
   /** `fairlead dev`: http and https to `localhost` and loopback literals that are listed. */
   readonly development: boolean;
 }
@@ -30,6 +32,7 @@ export type EgressStage =
   | 'ip-literal'
   | 'resolve'
   | 'connect'
+  | 'proxy'
   | 'peer'
   | 'request'
   | 'redirect';
@@ -58,7 +61,9 @@ export type DenyReason =
   | 'redirect-downgrade'
   | 'redirect-other-origin'
   | 'redirect-loop'
-  | 'redirect-limit';
+  | 'redirect-limit'
+  | 'proxy-denied'
+  | 'proxy-lets-through';
 
 export type EgressVerdict =
   | { readonly kind: 'allow' }
@@ -81,7 +86,13 @@ export type FailureReason =
   | 'tls-untrusted'
   | 'tls-failed'
   | 'ca-bundle'
-  | 'peer-gone';
+  | 'peer-gone'
+  | 'proxy-certificate'
+  | 'proxy-timeout'
+  | 'proxy-gone'
+  | 'proxy-answer'
+  | 'proxy-error'
+  | 'proxy-unproven';
 
 /** One canonical record per egress decision; the only place where an address appears. */
 export interface EgressDecision {

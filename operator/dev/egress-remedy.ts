@@ -54,6 +54,10 @@ const REMEDIES: Readonly<Record<DenyReason, Remedy>> = {
   'redirect-other-origin': redirectRemedy,
   'redirect-loop': redirectRemedy,
   'redirect-limit': redirectRemedy,
+  'proxy-denied': ({ hostname, port }) =>
+    `Let the egress proxy open ${hostname}:${String(port)} to the certificate of the binding; no field of McpServer changes what the proxy allows.`,
+  'proxy-lets-through': () =>
+    'Make the egress proxy refuse metadata addresses; until then nothing is sent through it.',
 };
 
 function redirectRemedy(_: Denial, kind: string): string {
