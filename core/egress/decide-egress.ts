@@ -15,6 +15,7 @@ import type {
 import { exceptionsOf, INTERNAL_DOMAINS, isHostListed, isPortListed } from './host-rule.ts';
 import { ipv6Groups, nat64Ipv4 } from './ipv6-groups.ts';
 import type { Nat64Address } from './ipv6-groups.ts';
+import { proxyAddressFault } from './proxy-policy.ts';
 
 const ALLOW: EgressVerdict = { kind: 'allow' };
 const HOST_FORM = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
@@ -161,6 +162,7 @@ export function decideLiteral(
 /** Judges one address for one host. In doubt the answer is deny. */
 export function decideAddress(policy: EgressPolicy, question: AddressQuestion): EgressVerdict {
   const { host, port, address, stage } = question;
+  if (policy.isProxy === true) return decideProxyAddress(question);
   const verdict = classifyAddress(address);
   if (policy.development && isLoopbackHost(host)) {
     const isLoopback = verdict.kind === 'special' && verdict.range === 'loopback';
@@ -174,6 +176,11 @@ export function decideAddress(policy: EgressPolicy, question: AddressQuestion): 
   if (judged.kind === 'special') return deny(stage, 'special-address', judged.range);
   if (port < 1) return deny(stage, 'port-not-listed');
   return ALLOW;
+}
+
+function decideProxyAddress({ address, stage }: AddressQuestion): EgressVerdict {
+  const range = proxyAddressFault(address);
+  return range === undefined ? ALLOW : deny(stage, 'special-address', range);
 }
 
 /** A host with an exception is pinned to its CIDRs and ports: no other address, not even a public one. */

@@ -20,6 +20,7 @@ import type {
   FailureReason,
   OnEgressDecision,
 } from './egress-policy.ts';
+import type { EgressProxy } from './egress-proxy.ts';
 import { createGuardedPool } from './guarded-pool.ts';
 import type { GuardedPool, ResolveHost } from './guarded-pool.ts';
 
@@ -74,6 +75,8 @@ export interface GuardedClientOptions {
   readonly onDecision?: OnEgressDecision | undefined;
   readonly resolve?: ResolveHost | undefined;
   readonly openSocket?: OpenSocket | undefined;
+  /** The only way out, where there is one. */
+  readonly proxy?: EgressProxy | undefined;
 }
 
 export interface GuardedClient extends AsyncDisposable {

@@ -1,7 +1,9 @@
 // Opens the sockets of one pool, step by step: a literal is judged as it is (no lookup runs for
 // one), a name is resolved and every address judged, the judged addresses and no others are
 // dialled, the peer of the open socket is judged before a byte is written to it, and TLS proves the
-// name that was judged. One deadline covers all of it. Nothing here follows, retries or shares.
+// name that was judged. In proxy mode the way to the target is a tunnel, and TLS runs inside it: the
+// judged addresses are not dialled then, and there is no other way out. One deadline covers all of
+// it. Nothing here follows, retries or shares.
 
 import type { Socket } from 'node:net';
 
@@ -14,7 +16,13 @@ import { decideAddress, decideLiteral } from './decide-egress.ts';
 import { Dial, openSystemSocket } from './dial-addresses.ts';
 import type { OpenSocket } from './dial-addresses.ts';
 import { EgressError } from './egress-error.ts';
-import type { EgressDecision, EgressPolicy, OnEgressDecision } from './egress-policy.ts';
+import type {
+  EgressDecision,
+  EgressPolicy,
+  EgressStage,
+  OnEgressDecision,
+} from './egress-policy.ts';
+import type { EgressProxy, ProxyRefusal } from './egress-proxy.ts';
 import { createPinnedLookup, lookupTimeoutMs } from './pinned-lookup.ts';
 import type { PinnedLookup, ResolveHost } from './pinned-lookup.ts';
 import { TlsClient } from './tls-client.ts';
@@ -27,6 +35,10 @@ export interface ConnectorOptions {
   readonly isTls: boolean;
   readonly connectTimeoutMs: number;
   readonly caBundle?: string | undefined;
+  /** In place of one that is made from the host and the bundle; lives longer than the connector. */
+  readonly tls?: TlsClient | undefined;
+  /** The only way out, where there is one. */
+  readonly proxy?: EgressProxy | undefined;
   readonly clock: Clock;
   readonly onDecision: OnEgressDecision;
   readonly resolve?: ResolveHost | undefined;
@@ -37,9 +49,8 @@ export interface ConnectorOptions {
 export type GuardedConnect = (callback: buildConnector.Callback) => ConnectAttempt;
 
 export function createGuardedConnector(options: ConnectorOptions): GuardedConnect {
-  const tls = options.isTls
-    ? new TlsClient({ host: options.host, caBundle: options.caBundle })
-    : undefined;
+  const { isTls, host, caBundle } = options;
+  const tls = isTls ? (options.tls ?? new TlsClient({ host, caBundle })) : undefined;
   return (callback) => new Connecting(options, tls, callback).start();
 }
 
@@ -68,7 +79,7 @@ class Connecting {
   }
 
   start(): ConnectAttempt {
-    const { policy, host, port, clock, connectTimeoutMs } = this.#options;
+    const { policy, host, port, proxy, clock, connectTimeoutMs } = this.#options;
     const literal = decideLiteral(policy, host, port);
     if (literal?.kind === 'deny') {
       this.#record({ verdict: 'deny', ...literal, address: host });
@@ -82,8 +93,8 @@ class Connecting {
       return this.#attempt;
     }
     this.#attempt.startDeadline(clock, connectTimeoutMs, () => this.#timedOut());
-    if (literal === undefined) this.#resolve();
-    else this.#dial([host]);
+    if (literal === undefined && proxy?.resolvesLocally !== false) this.#resolve();
+    else this.#reach([host]);
     return this.#attempt;
   }
 
@@ -102,9 +113,40 @@ class Connecting {
       this.#endLookup();
       if (this.#attempt.isSettled) return;
       if (outcome.kind === 'refused') this.#attempt.fail(outcome.error);
-      else this.#dial(outcome.addresses);
+      else this.#reach(outcome.addresses);
     });
     this.#attempt.onRelease(cancel);
+  }
+
+  /** To the judged addresses, or through the proxy. */
+  #reach(addresses: readonly string[]): void {
+    const { proxy } = this.#options;
+    if (proxy === undefined) this.#dial(addresses);
+    else this.#tunnel(proxy);
+  }
+
+  #tunnel(proxy: EgressProxy): void {
+    const { host, port, clock, connectTimeoutMs } = this.#options;
+    const leftMs = connectTimeoutMs - (clock.monotonicMs() - this.#startedMs);
+    const cancel = proxy.connect({ host, port, timeoutMs: Math.max(1, leftMs) }, (outcome) => {
+      if (outcome.kind === 'closed') {
+        this.#proxyRefused(outcome);
+        return;
+      }
+      this.#attempt.hold(outcome.socket);
+      this.#secure(outcome.socket, outcome.address);
+    });
+    this.#attempt.onRelease(cancel);
+  }
+
+  #proxyRefused({ verdict, code, reason, address, detail }: ProxyRefusal): void {
+    if (this.#attempt.isSettled) return;
+    const place = {
+      ...(address === undefined ? {} : { address }),
+      ...(detail === undefined ? {} : { detail }),
+    };
+    this.#record({ verdict, stage: 'proxy', reason, ...place });
+    this.#attempt.fail(new EgressError(code, { stage: 'proxy', reason }));
   }
 
   #dial(addresses: readonly string[]): void {
@@ -161,8 +203,9 @@ class Connecting {
   }
 
   #succeed(socket: Socket, address: string): void {
+    const stage: EgressStage = this.#options.proxy === undefined ? 'peer' : 'proxy';
     if (this.#attempt.succeed(socket))
-      this.#record({ verdict: 'allow', stage: 'peer', reason: 'ok', address });
+      this.#record({ verdict: 'allow', stage, reason: 'ok', address });
   }
 
   #timedOut(): EgressError {

@@ -8,10 +8,9 @@
 // A changed policy is a new pool: close() lets the old one finish, destroy() ends it at once.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { Readable } from 'node:stream';
 
-import { errors, Pool } from 'undici';
-import type { buildConnector, Dispatcher } from 'undici';
+import { errors } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
 
 import { systemClock } from '#core/clock.ts';
 import type { Clock } from '#core/clock.ts';
@@ -19,6 +18,7 @@ import { FairleadError } from '#core/errors.ts';
 import { CallExchange } from './call-exchange.ts';
 import type { CallHandler } from './call-exchange.ts';
 import { CallPool } from './call-pool.ts';
+import { createControlPool } from './control-pool.ts';
 import { bareHost, decideUrl, portOf } from './decide-egress.ts';
 import { decideRedirect, headerValues } from './decide-redirect.ts';
 import { EgressError } from './egress-error.ts';
@@ -30,9 +30,9 @@ import type {
   EgressVerdict,
   OnEgressDecision,
 } from './egress-policy.ts';
+import type { EgressProxy, ProxyRefusal } from './egress-proxy.ts';
 import type { OpenSocket } from './dial-addresses.ts';
 import { createGuardedConnector } from './guarded-connector.ts';
-import type { GuardedConnect } from './guarded-connector.ts';
 import type { ResolveHost } from './pinned-lookup.ts';
 
 export type { EgressDecision, ResolveHost };
@@ -60,6 +60,8 @@ export interface GuardedPoolOptions {
   readonly resolve?: ResolveHost | undefined;
   /** In place of a connection to the address that was judged, for tests. */
   readonly openSocket?: OpenSocket | undefined;
+  /** The only way out, where there is one. */
+  readonly proxy?: EgressProxy | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -114,6 +116,7 @@ class JudgedPool implements GuardedPool {
   readonly #port: number;
   readonly #policy: EgressPolicy;
   readonly #urlVerdict: EgressVerdict;
+  readonly #proxy: EgressProxy | undefined;
   readonly #onDecision: OnEgressDecision;
   readonly #calls: CallPool;
   readonly #control: Pool;
@@ -125,6 +128,7 @@ class JudgedPool implements GuardedPool {
     this.#port = portOf(url);
     this.#policy = options.policy;
     this.#urlVerdict = decideUrl(options.policy, url);
+    this.#proxy = options.proxy;
     this.#onDecision = options.onDecision ?? (() => {});
     const clock = options.clock ?? systemClock;
     const connect = createGuardedConnector({
@@ -138,6 +142,7 @@ class JudgedPool implements GuardedPool {
       clock,
       resolve: options.resolve,
       openSocket: options.openSocket,
+      proxy: options.proxy,
     });
     const { connections, keepAliveMs, headersTimeoutMs = 0, bodyTimeoutMs = 0 } = options;
     const common = { url, connect, keepAliveMs, headersTimeoutMs, bodyTimeoutMs };
@@ -228,7 +233,15 @@ class JudgedPool implements GuardedPool {
     if (options.path.charCodeAt(0) !== SLASH || options.method === 'CONNECT' || options.upgrade) {
       return this.#denied('request', 'request-form');
     }
-    return hasHostHeader(options.headers) ? this.#denied('request', 'host-header') : undefined;
+    if (hasHostHeader(options.headers)) return this.#denied('request', 'host-header');
+    const refusal = this.#proxy?.refusal();
+    return refusal === undefined ? undefined : this.#proxyRefused(refusal);
+  }
+
+  #proxyRefused({ verdict, code, reason }: ProxyRefusal): EgressError {
+    const stage = 'proxy';
+    this.#onDecision({ verdict, stage, reason, host: this.#host, port: this.#port });
+    return new EgressError(code, { stage, reason });
   }
 
   #denied(stage: EgressStage, reason: DenyReason): EgressError {
@@ -240,38 +253,6 @@ class JudgedPool implements GuardedPool {
 const SLASH = 0x2f;
 
 const DEFAULT_CONTROL_CONNECTIONS = 2;
-
-interface ControlPoolOptions {
-  readonly url: URL;
-  readonly connect: GuardedConnect;
-  readonly connections: number;
-  readonly keepAliveMs: number;
-  readonly headersTimeoutMs: number;
-  readonly bodyTimeoutMs: number;
-}
-
-function createControlPool(options: ControlPoolOptions): Pool {
-  return new Pool(options.url.origin, {
-    connect: asUndiciConnector(options.connect),
-    connections: options.connections,
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: options.keepAliveMs,
-    keepAliveMaxTimeout: options.keepAliveMs,
-    headersTimeout: options.headersTimeoutMs,
-    bodyTimeout: options.bodyTimeoutMs,
-  });
-}
-
-/** undici gives an attempt up by destroying the stream that it got for it. */
-function asUndiciConnector(connect: GuardedConnect): buildConnector.connector {
-  return (_target, callback) => {
-    const attempt = connect(callback);
-    const handle = new Readable({ read: () => {} });
-    handle.once('close', () => attempt.fail(new errors.InformationalError('given up')));
-    return handle as unknown as ReturnType<buildConnector.connector>;
-  };
-}
 
 /** A `host` header would reach another virtual server behind the judged address. */
 function hasHostHeader(headers: Dispatcher.DispatchOptions['headers']): boolean {

@@ -17,6 +17,13 @@ export const HOST_RULE_PATTERN = `^((\\*\\.)?${LABEL}(\\.${LABEL})*|\\[::1\\])$`
 export const INTERNAL_DOMAINS =
   '(localhost|localdomain|local|internal|intranet|lan|home|corp|mail|private|svc|home[.]arpa|test|invalid|onion|alt)';
 
+const PRIVATE_NAME = new RegExp(`^[^.]+$|[.]${INTERNAL_DOMAINS}$`);
+
+/** True for names that only a private resolver answers, single labels among them. */
+export function isPrivateName(host: string): boolean {
+  return PRIVATE_NAME.test(host);
+}
+
 /** A last label of digits, or 0x and hex digits, makes the WHATWG parser read an IPv4 address. */
 export const NUMERIC_HOST_PATTERN = '^\\[|(^|[.])([0-9]+|0x[0-9a-f]*)$';
 

@@ -13,7 +13,7 @@ import type { Clock } from '#core/clock.ts';
 import { decideAddress, isLoopbackHost } from './decide-egress.ts';
 import { EgressError } from './egress-error.ts';
 import type { EgressPolicy, FailureReason, OnEgressDecision } from './egress-policy.ts';
-import { exceptionsOf } from './host-rule.ts';
+import { exceptionsOf, isPrivateName } from './host-rule.ts';
 
 /** DNS that takes longer leaves no time to connect, and gets its own word in the record. */
 const DNS_SHARE = 0.8;
@@ -84,7 +84,10 @@ export function resolveWithSystem(...[hostname, options, callback]: Parameters<R
 export function queryName(policy: EgressPolicy, host: string): string {
   const isException = exceptionsOf(policy.inClusterExceptions, host).length > 0;
   const isDevelopment = policy.development && isLoopbackHost(host);
-  return isException || isDevelopment || host.endsWith('.') ? host : `${host}.`;
+  // A proxy is often a Service: `proxy.egress.svc` is a name in the pod's search list only.
+  const isPrivateProxy = policy.isProxy === true && isPrivateName(host);
+  const isRelative = isException || isDevelopment || isPrivateProxy;
+  return isRelative || host.endsWith('.') ? host : `${host}.`;
 }
 
 function judge(

@@ -13,6 +13,8 @@ export interface TlsClientOptions {
   /** Name or address literal, without brackets. */
   readonly host: string;
   readonly caBundle?: string | undefined;
+  /** In place of the default roots and the bundle. */
+  readonly secureContext?: SecureContext | undefined;
 }
 
 export interface TlsListener {
@@ -28,6 +30,7 @@ export class TlsClient {
 
   constructor(options: TlsClientOptions) {
     this.#options = options;
+    this.#context = options.secureContext;
   }
 
   /** Before anything is dialled; throws an EgressError when the CA bundle is none. */

@@ -30,7 +30,8 @@ export function trustOf(caBundle: string | undefined): SecureContext | undefined
   return made;
 }
 
-function certificatesOf(caBundle: string): readonly string[] {
+/** Throws CA_BUNDLE_INVALID when one of them is none, or there is none. */
+export function certificatesOf(caBundle: string): readonly string[] {
   const blocks = caBundle.match(PEM_CERTIFICATE) ?? [];
   if (blocks.length === 0 || !blocks.every(isCertificate)) {
     throw new EgressError('CA_BUNDLE_INVALID', { stage: 'connect', reason: 'ca-bundle' });
