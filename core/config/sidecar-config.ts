@@ -19,12 +19,13 @@ import {
 } from '#core/egress/host-rule.ts';
 
 import { limitsSchema } from './limits-schema.ts';
+import { proxySchema } from './proxy-schema.ts';
 import { checkRemoteUrl } from './remote-url.ts';
 
 export const CONFIG_VERSION = 'v1alpha1';
 export const CONFIG_FILE = 'config.json';
 /** Features that this sidecar understands; later contract features are added here. */
-export const KNOWN_FEATURES: readonly string[] = [];
+export const KNOWN_FEATURES: readonly string[] = ['egress-proxy'];
 /** A ConfigMap holds 1 MiB; names, labels and managed fields need the rest. */
 export const MAX_CONFIG_BYTES = 1_000_000;
 
@@ -120,6 +121,8 @@ export const sidecarConfigSchema = z.object({
     }),
   }),
   listeners: z.object({ agentPort: port }),
+  /** Absent means `Direct`. */
+  proxy: proxySchema.optional(),
   servers: z.array(serverConfigSchema).max(64),
   drain: z.object({ timeoutMs: z.int().min(0).max(3_600_000) }),
   telemetry: z.object({ logLevel: z.enum(['debug', 'info', 'warn', 'error']) }),
