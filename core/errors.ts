@@ -198,6 +198,16 @@ const callFaults = {
     'Ask the platform team to check egress of the McpServer.',
     { logLevel: 'error' },
   ),
+  EGRESS_PROXY_UNPROVEN: entry(
+    'The egress proxy has not shown that it refuses metadata addresses.',
+    'Nothing was sent; try again later. If it lasts, ask the platform team to check the proxy.',
+    { isRetriable: true },
+  ),
+  EGRESS_PROXY_OPEN: entry(
+    'The egress proxy lets metadata addresses through, so it is not used.',
+    'Nothing was sent; ask the platform team to correct the rules of the proxy.',
+    { logLevel: 'error' },
+  ),
   SERVER_REMOVED: entry('This server is no longer available here.', 'Call tools/list again.', {
     isRetriable: true,
   }),
