@@ -35,6 +35,8 @@ export interface SidecarSettings {
   /** In place of the configuration's. */
   readonly logLevel: LogLevel | undefined;
   readonly fingerprintKeyFile: string | undefined;
+  /** Certificate and key for an egress proxy, where the configuration names one. */
+  readonly proxyClientDirectory: string | undefined;
 }
 
 export type ParsedSettings =
@@ -52,6 +54,7 @@ const TEXT_FLAGS = [
   'health-host',
   'log-level',
   'fingerprint-key-file',
+  'proxy-client-dir',
 ] as const;
 const SWITCHES = ['development', 'native-sidecar', 'exit-with-parent'] as const;
 type TextFlag = (typeof TEXT_FLAGS)[number];
@@ -71,6 +74,7 @@ Usage: fairlead sidecar --config-dir DIR [options]
   --exit-with-parent          shut down when standard input closes
   --log-level LEVEL           debug, info, warn or error, in place of the configuration's
   --fingerprint-key-file F    32-byte key for fingerprints of tenants and users; made when absent
+  --proxy-client-dir DIR      tls.crt, tls.key and ca.crt for an https egress proxy (watched for changes)
   -h, --help                  show this text
 
 Each option may also be given as a variable: --config-dir as FAIRLEAD_CONFIG_DIR, --development as
@@ -118,6 +122,7 @@ export function readSettings(
     fingerprintKeyFile:
       text('fingerprint-key-file') ??
       (stateDirectory === undefined ? undefined : join(stateDirectory, 'fingerprint.key')),
+    proxyClientDirectory: text('proxy-client-dir'),
   };
   return problems.length > 0 ? { kind: 'bad', problems } : { kind: 'run', settings };
 }

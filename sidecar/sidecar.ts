@@ -26,6 +26,7 @@ import { AuditLog } from '#sidecar/audit/audit-log.ts';
 import { ConfigSource } from '#sidecar/config/config-source.ts';
 import { lastGoodStore } from '#sidecar/config/last-good-store.ts';
 import { atMost, CLOSE_MS, drain } from './drain.ts';
+import type { ProxyStatus } from '#sidecar/proxy/egress-path.ts';
 import type { Relay, ServerStatus } from '#sidecar/relay/relay.ts';
 import type { SidecarSettings } from './settings.ts';
 import { MetricsPage } from '#sidecar/status/metrics-page.ts';
@@ -38,6 +39,10 @@ export interface Upstreams {
   /** New requests see this configuration when it returns; resolves when what it replaced has closed. */
   apply(config: SidecarConfig): Promise<void>;
   status(): readonly ServerStatus[];
+  /** Undefined while servers are reached directly. */
+  proxy(): ProxyStatus | undefined;
+  /** Why no server is served though all is well here; undefined when nothing speaks against it. */
+  notReadyReason(): string | undefined;
   close(graceMs: number): Promise<void>;
 }
 
@@ -46,6 +51,7 @@ export interface UpstreamDeps {
   readonly log: Logger;
   readonly metrics: SidecarMetrics;
   readonly isDevelopment: boolean;
+  readonly proxyClientDirectory: string | undefined;
 }
 
 export interface SidecarOptions {
@@ -94,6 +100,7 @@ export class Sidecar {
       log,
       metrics: this.#metrics,
       isDevelopment: settings.isDevelopment,
+      proxyClientDirectory: settings.proxyClientDirectory,
     });
     const audit = new AuditLog({
       clock,
@@ -160,6 +167,7 @@ export class Sidecar {
       sessions: this.#sessions.size,
       requestsInFlight: this.#api.inFlight,
       openStreams: this.#api.openStreams,
+      proxy: this.#upstreams.proxy(),
       servers: this.#upstreams.status(),
       needsRestart: this.#needsRestart(),
     });
@@ -273,7 +281,8 @@ export class Sidecar {
   #notReadyReason(): string | undefined {
     if (this.#isDraining) return 'draining';
     if (this.#config === undefined) return 'no configuration has been accepted yet';
-    return this.#listener === undefined ? 'the agent port is not open yet' : undefined;
+    if (this.#listener === undefined) return 'the agent port is not open yet';
+    return this.#upstreams.notReadyReason();
   }
 
   #needsRestart(): string[] {

@@ -43,7 +43,8 @@ async function readOnce(directory: string): Promise<ConfigText> {
   return { kind: 'text', text: await readFile(path, 'utf8') };
 }
 
-async function resolveData(directory: string): Promise<string> {
+/** What a volume holds now, without its links. */
+export async function resolveData(directory: string): Promise<string> {
   try {
     return resolve(directory, await readlink(join(directory, '..data')));
   } catch (error) {

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Clock } from '#core/clock.ts';
 import type { ServerConfig } from '#core/config/sidecar-config.ts';
+import type { EgressProxy } from '#core/egress/egress-proxy.ts';
 import {
   createGuardedPool,
   type EgressDecision,
@@ -48,6 +49,8 @@ export interface PartitionOptions {
   readonly bindingNamespace: string;
   /** Counts the connections that this server has had; shown in the log. */
   readonly generation: number;
+  /** The only way to the server, where there is one. */
+  readonly proxy: EgressProxy | undefined;
   /** The server is spoken to in another way from now on. */
   readonly onSideChanged: () => void;
 }
@@ -80,7 +83,7 @@ export class Partition {
     this.key = keyOf(options, url);
     this.generation = options.generation;
     this.#clock = deps.clock;
-    this.target = makeTarget(server, url, deps);
+    this.target = makeTarget(options, url, deps);
     this.semaphore = new Semaphore({
       permits: server.limits.maxConcurrency,
       queueSize: server.limits.queueSize,
@@ -177,7 +180,11 @@ function keyOf({ server, principal, bindingNamespace }: PartitionOptions, url: U
   });
 }
 
-function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): UpstreamTarget {
+function makeTarget(
+  { server, proxy }: PartitionOptions,
+  url: URL,
+  deps: PartitionDeps,
+): UpstreamTarget {
   const pool = createGuardedPool({
     origin: url.origin,
     policy: { ...server.egress, development: deps.isDevelopment },
@@ -188,6 +195,7 @@ function makeTarget(server: ServerConfig, url: URL, deps: PartitionDeps): Upstre
     ...(server.egress.caBundle === undefined ? {} : { caBundle: server.egress.caBundle }),
     onDecision: (decision) => deps.onEgressDecision?.(server.alias, decision),
     ...(deps.resolve === undefined ? {} : { resolve: deps.resolve }),
+    proxy,
   });
   const { clock, log } = deps;
   return { server, pool, path: url.pathname, clock, deadlines: new Deadlines(clock), log };

@@ -3,6 +3,8 @@
 // anything that connections depend on makes a new link and retires the old one.
 
 import { type ServerConfig, canonicalJson } from '#core/config/sidecar-config.ts';
+import type { EgressProxy } from '#core/egress/egress-proxy.ts';
+import type { FairleadError } from '#core/errors.ts';
 import type { RefreshOutcome, ServerState } from '#core/telemetry/metrics.ts';
 import type { Era } from '#sidecar/agent-api/exchange.ts';
 import { type Listed, ListingSource, visibleListing } from '#sidecar/catalog/listing-source.ts';
@@ -23,6 +25,7 @@ export class ServerLink {
   readonly partition: Partition;
   readonly listings: Readonly<Record<Era, ListingSource>>;
   readonly #deps: ServerLinkDeps;
+  readonly #proxy: EgressProxy | undefined;
   #config: ServerConfig;
   #isToolAllowed: (name: string) => boolean;
 
@@ -30,6 +33,7 @@ export class ServerLink {
     const { alias } = options.server;
     this.#deps = deps;
     this.#config = options.server;
+    this.#proxy = options.proxy;
     this.#isToolAllowed = compileAllowlist(options.server.tools.allow);
     const onSideChanged = (): void => {
       this.listings.modern.refresh();
@@ -68,12 +72,21 @@ export class ServerLink {
   }
 
   /** True when `server` needs no other connections than this link has; then it is taken over. */
-  adopt(server: ServerConfig): boolean {
+  adopt(server: ServerConfig, proxy: EgressProxy | undefined): boolean {
+    if (proxy !== this.#proxy) return false;
     if (connectionIdentity(server) !== connectionIdentity(this.#config)) return false;
     this.#config = server;
     this.#isToolAllowed = compileAllowlist(server.tools.allow);
     this.#tellState();
     return true;
+  }
+
+  /** What stood in the way is gone, or for this reason no call gets out. */
+  reachable(refusal: FairleadError | undefined): void {
+    for (const listing of [this.listings.modern, this.listings.legacy]) {
+      if (refusal === undefined) listing.retryNow();
+      else listing.noteUnavailable(refusal);
+    }
   }
 
   /** The server refuses the way in which it is spoken to: perhaps it is another one now. */

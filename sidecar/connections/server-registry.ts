@@ -3,6 +3,8 @@
 // in the background, their calls finishing on what they started with.
 
 import type { ServerConfig, SidecarConfig } from '#core/config/sidecar-config.ts';
+import type { EgressProxy } from '#core/egress/egress-proxy.ts';
+import type { FairleadError } from '#core/errors.ts';
 import { tenantId, userId } from '#core/identity/ids.ts';
 import type { Era, Principal } from '#sidecar/agent-api/exchange.ts';
 import { CatalogView } from '#sidecar/catalog/catalog-view.ts';
@@ -18,22 +20,24 @@ export class ServerRegistry {
   /** The same, found without making a key for each call. */
   #byPrincipal = new WeakMap<Principal, PrincipalServers>();
   #config: SidecarConfig | undefined;
+  #proxy: EgressProxy | undefined;
 
   constructor(deps: ServerLinkDeps) {
     this.#deps = deps;
   }
 
   /** New calls see this configuration from now on. Resolves when everything it replaced is closed. */
-  async apply(config: SidecarConfig): Promise<void> {
+  async apply(config: SidecarConfig, proxy?: EgressProxy): Promise<void> {
     const previous = this.#config;
     this.#config = config;
+    this.#proxy = proxy;
     const isSamePrincipal = previous === undefined || samePrincipal(previous, config);
     const gone = isSamePrincipal ? [] : [...this.#worlds.values()];
     if (!isSamePrincipal) this.#forgetWorlds();
     const graceMs = config.drain.timeoutMs;
     await Promise.allSettled([
       ...gone.map((world) => world.close(graceMs)),
-      ...[...this.#worlds.values()].map((world) => world.apply(config)),
+      ...[...this.#worlds.values()].map((world) => world.apply(config, proxy)),
     ]);
   }
 
@@ -51,6 +55,12 @@ export class ServerRegistry {
 
   view(principal: Principal, era: Era, alias: string | undefined): CatalogView {
     return this.#world(principal).view(era, alias);
+  }
+
+  /** What stood in the way of all servers is gone, or for this reason no call gets out. */
+  reachable(refusal: FairleadError | undefined): void {
+    for (const world of this.#worlds.values())
+      for (const link of world.links()) link.reachable(refusal);
   }
 
   /** Status of every configured server, in the order of the configuration. */
@@ -84,7 +94,7 @@ export class ServerRegistry {
     const known = this.#worlds.get(key);
     if (known !== undefined) return known;
     const world = new PrincipalServers(principal, this.#deps);
-    if (this.#config !== undefined) void world.apply(this.#config);
+    if (this.#config !== undefined) void world.apply(this.#config, this.#proxy);
     this.#worlds.set(key, world);
     return world;
   }
@@ -123,16 +133,16 @@ class PrincipalServers {
     return view;
   }
 
-  async apply(config: SidecarConfig): Promise<void> {
+  async apply(config: SidecarConfig, proxy: EgressProxy | undefined): Promise<void> {
     const old = new Map(this.#links.map((link) => [link.config.alias, link]));
     const links: ServerLink[] = [];
     for (const server of config.servers) {
       const known = old.get(server.alias);
-      if (known !== undefined && known.adopt(server)) {
+      if (known !== undefined && known.adopt(server, proxy)) {
         links.push(known);
         old.delete(server.alias);
       } else {
-        links.push(this.#open(server, config.binding.namespace));
+        links.push(this.#open(server, config.binding.namespace, proxy));
       }
     }
     this.#links = links;
@@ -147,7 +157,11 @@ class PrincipalServers {
     return Promise.allSettled(links.map((link) => link.retire(graceMs)));
   }
 
-  #open(server: ServerConfig, bindingNamespace: string): ServerLink {
+  #open(
+    server: ServerConfig,
+    bindingNamespace: string,
+    proxy: EgressProxy | undefined,
+  ): ServerLink {
     const generation = (this.#generations.get(server.alias) ?? 0) + 1;
     this.#generations.set(server.alias, generation);
     return new ServerLink(
@@ -156,6 +170,7 @@ class PrincipalServers {
         principal: this.#principal,
         bindingNamespace,
         generation,
+        proxy,
         onChanged: () => this.#invalidate(),
       },
       this.#deps,

@@ -5,6 +5,7 @@
 import { VERSION } from '#core/version.ts';
 
 import type { ConfigState } from '#sidecar/config/config-source.ts';
+import type { ProxyStatus } from '#sidecar/proxy/egress-path.ts';
 import type { ServerStatus } from '#sidecar/relay/relay.ts';
 
 export type DrainState = 'serving' | 'draining';
@@ -17,6 +18,8 @@ export interface StatusInput {
   readonly sessions: number;
   readonly requestsInFlight: number;
   readonly openStreams: number;
+  /** Undefined while servers are reached directly. */
+  readonly proxy: ProxyStatus | undefined;
   readonly servers: readonly ServerStatus[];
   /** What a change of the configuration cannot do without a restart. */
   readonly needsRestart: readonly string[];
@@ -43,6 +46,7 @@ export interface StatusPage {
     readonly requestsInFlight: number;
     readonly openStreams: number;
   };
+  readonly proxy: ProxyStatus | null;
   readonly servers: readonly ServerStatus[];
 }
 
@@ -65,6 +69,7 @@ export function renderStatusPage(input: StatusInput): StatusPage {
       requestsInFlight: input.requestsInFlight,
       openStreams: input.openStreams,
     },
+    proxy: input.proxy ?? null,
     servers: input.servers,
   };
 }

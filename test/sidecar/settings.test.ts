@@ -30,6 +30,7 @@ describe('start options', () => {
       exitsWithParent: false,
       logLevel: undefined,
       fingerprintKeyFile: undefined,
+      proxyClientDirectory: undefined,
     });
   });
 
@@ -46,6 +47,8 @@ describe('start options', () => {
       '--exit-with-parent',
       '--log-level',
       'warn',
+      '--proxy-client-dir',
+      '/p',
     ];
     assert.deepEqual(settingsOf(argv), {
       configDirectory: '/c',
@@ -58,6 +61,7 @@ describe('start options', () => {
       exitsWithParent: true,
       logLevel: 'warn',
       fingerprintKeyFile: '/s/fingerprint.key',
+      proxyClientDirectory: '/p',
     });
   });
 

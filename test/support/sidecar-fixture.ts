@@ -29,6 +29,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface FixtureOptions {
+  readonly clock?: Clock;
+  readonly proxyClientDirectory?: string | undefined;
+}
+
 export class SidecarFixture implements AsyncDisposable {
   readonly sidecar: Sidecar;
   readonly directory: string;
@@ -43,7 +48,7 @@ export class SidecarFixture implements AsyncDisposable {
   static async open(
     servers: readonly ServerConfig[],
     edit: Partial<SidecarConfigBody> = {},
-    clock: Clock = systemClock,
+    { clock = systemClock, proxyClientDirectory }: FixtureOptions = {},
   ): Promise<SidecarFixture> {
     const directory = await mkdtemp(join(tmpdir(), 'fairlead-sidecar-'));
     await writePlainConfig(
@@ -64,6 +69,7 @@ export class SidecarFixture implements AsyncDisposable {
         exitsWithParent: false,
         logLevel: 'debug',
         fingerprintKeyFile: undefined,
+        proxyClientDirectory,
       },
       clock,
       log: createLogger({ name: 'test', level: 'debug', destination }),

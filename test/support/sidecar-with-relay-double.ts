@@ -37,6 +37,8 @@ process.exitCode = await main(process.argv.slice(2), {
     apply: async (config) =>
       void (relay.aliases = new Set(config.servers.map(({ alias }) => alias))),
     status: () => [],
+    proxy: () => undefined,
+    notReadyReason: () => undefined,
     // A server that hangs does not hear either that its sessions end; that must not hold up the end.
     close: () => (hasHung ? new Promise<void>(() => {}) : Promise.resolve()),
   }),

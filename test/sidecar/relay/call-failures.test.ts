@@ -380,7 +380,7 @@ for (const [before, after] of [
   test(`a ${before} server that is replaced by a ${after} one is found out without a restart, by agents of both eras`, async () => {
     const clock = skewedClock();
     const first = await FakeMcpServer.start({ era: before });
-    await using sidecar = await SidecarFixture.open([configured(first.port)], {}, clock);
+    await using sidecar = await SidecarFixture.open([configured(first.port)], {}, { clock });
     const session = await sidecar.openSession();
     const params = { name: 'up__echo', arguments: {} };
     const works = async (): Promise<boolean> => {

@@ -30,6 +30,7 @@ function input(edit: Partial<StatusInput> = {}): StatusInput {
     sessions: 2,
     requestsInFlight: 3,
     openStreams: 1,
+    proxy: undefined,
     servers: [SERVER],
     needsRestart: [],
     ...edit,
@@ -52,6 +53,7 @@ describe('the status page', () => {
         needsRestart: [],
       },
       agents: { sessions: 2, requestsInFlight: 3, openStreams: 1 },
+      proxy: null,
       servers: [SERVER],
     });
   });
