@@ -1,7 +1,7 @@
 // The way to a target through one egress proxy: the proxy's own name is resolved and its addresses
 // judged, the connection is opened by the same guarded connector as any other, TLS proves the
-// proxy's name and shows our certificate, and one CONNECT is asked. It shares nothing but TLS
-// sessions with the proxy between tunnels, keeps no tunnel, and never tries twice.
+// proxy's name and shows our certificate, and one CONNECT is asked. Tunnels share nothing, are not
+// kept here, and are never tried twice.
 
 import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
@@ -58,7 +58,7 @@ export class ProxyRoute {
     return new Reaching(this.#options, request, done).start(tls);
   }
 
-  /** Kept while the certificate stays: handshakes with the proxy are resumed. */
+  /** Kept while the certificate stays: reading certificates costs more than a handshake. */
   #tlsClient(): TlsClient | 'pending' | undefined {
     const { proxy, identity } = this.#options;
     if (!proxy.isTls) return undefined;
@@ -66,7 +66,13 @@ export class ProxyRoute {
     if (current === 'pending') return 'pending';
     if (this.#tls?.identity === current) return this.#tls.client;
     try {
-      const client = new TlsClient({ host: proxy.host, secureContext: contextOf(current) });
+      const client = new TlsClient({
+        host: proxy.host,
+        secureContext: contextOf(current),
+        // Squid ends resumed handshakes of clients with a certificate (an alert, internal error), and
+        // a resumed one would show the certificate of before.
+        isNeverResumed: true,
+      });
       this.#tls = { identity: current, client };
       return client;
     } catch {

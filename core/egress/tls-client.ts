@@ -15,6 +15,8 @@ export interface TlsClientOptions {
   readonly caBundle?: string | undefined;
   /** In place of the default roots and the bundle. */
   readonly secureContext?: SecureContext | undefined;
+  /** Each handshake is a whole one. */
+  readonly isNeverResumed?: boolean;
 }
 
 export interface TlsListener {
@@ -53,9 +55,10 @@ export class TlsClient {
       ...(this.#session === undefined ? {} : { session: this.#session }),
     });
     secured.once('secureConnect', () => listener.onSecured());
-    secured.on('session', (session) => {
-      this.#session = session;
-    });
+    if (this.#options.isNeverResumed !== true)
+      secured.on('session', (session) => {
+        this.#session = session;
+      });
     secured.on('error', (error) => {
       // A session that the server can't use any more must not fail every attempt after this one.
       this.#session = undefined;

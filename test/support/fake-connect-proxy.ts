@@ -17,6 +17,7 @@ export interface SeenConnect {
   readonly head: string;
   /** Common name of the client's certificate. */
   readonly client: string | undefined;
+  readonly isResumed: boolean;
 }
 
 /** What is done with one CONNECT. */
@@ -154,7 +155,8 @@ export class FakeConnectProxy implements AsyncDisposable {
   #answer(socket: Socket, head: string): void {
     const authority =
       /^CONNECT (\S+) HTTP\/1\.1\r\n/.exec(head)?.[1] ?? head.split('\r\n')[0] ?? '';
-    const request = { authority, head, client: clientOf(socket) };
+    const isResumed = socket instanceof TLSSocket && socket.isSessionReused();
+    const request = { authority, head, client: clientOf(socket), isResumed };
     this.connects.push(request);
     if (this.trick !== undefined) {
       socket.resume();

@@ -434,6 +434,21 @@ suite('TLS to the proxy', () => {
       assert.equal(proxy.connections, 0);
     });
 
+  test('is shaken hands anew for each tunnel, as Squid wants it of clients with certificates', async () => {
+    await using scene = await openTlsScene();
+    const { remote, proxy } = scene;
+    const route = overTls(proxy.port);
+    for (let count = 0; count < 3; count += 1) {
+      const { pool } = openProxiedPool(remote.port, route);
+      assert.equal((await exchange(pool)).kind, 'answer');
+      await pool.destroy();
+    }
+    assert.deepEqual(
+      proxy.connects.map(({ isResumed }) => isResumed),
+      [false, false, false],
+    );
+  });
+
   test('a changed certificate counts from the next tunnel on', async () => {
     await using scene = await openTlsScene();
     const { remote, proxy } = scene;
